@@ -1,14 +1,13 @@
 """tfviz: train the Transformer family on text and look inside it.
 
 Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look` -> `study`, `portable` ->
-`view`.
-Subpackages load when they are first named, PyTorch with them: `import tfviz` alone takes a millisecond.
+`view`. Subpackages, and PyTorch with them, are imported at the first access, so `import tfviz` takes a millisecond.
 """
 
 from importlib import import_module
 from types import ModuleType
 
-TYPE_CHECKING = False  # type checkers and editors take it for true, and so know `tfviz.look` after `import tfviz`
+TYPE_CHECKING = False  # type checkers and editors assume that this is True
 if TYPE_CHECKING:
     from tfviz import generate, layers, learn, lessons, look, models, portable, study, text, view
 

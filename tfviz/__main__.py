@@ -1,4 +1,4 @@
-"""The command `tfviz`, also as `python -m tfviz`."""
+"""The command line of tfviz: `tfviz` or `python -m tfviz`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tfviz.extras import extra
 
 
 def main() -> None:
-    """Run the command, or say what installs it."""
+    """Run the command line, or exit with a message on how to install it."""
     if sys.argv[1:] == ["--version"]:  # needs no extra
         print(f"tfviz, version {tfviz.__version__}")
         return

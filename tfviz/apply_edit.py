@@ -1,4 +1,4 @@
-"""Apply a user's edit function to a tensor: the same rules for captures and for exported programs."""
+"""`apply_edit`: apply a user's edit function to a tensor, for captures and for exported programs."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,9 +13,15 @@ Edit = Callable[..., Tensor]
 def apply_edit(site: str, tensor: Tensor, function: Edit) -> Tensor:
     """Return the result of an edit of the tensor at a site, in the tensor's dtype.
 
+    Args:
+        site: the name of the site.
+        tensor: the tensor at the site.
+        function: a function of (tensor) or (tensor, site) that returns a tensor of the same shape, on the same device.
+
     Raises:
-        TypeError: the function takes neither (tensor) nor (tensor, site).
-        ValueError: the function returns another shape, another device, or floats for integers.
+        TypeError: the function takes other arguments.
+        ValueError: the function returns another shape, another device, or another dtype where one is not floating
+            point.
     """
     output = function(tensor, site) if takes_site(function) else function(tensor)
     if not isinstance(output, Tensor) or output.shape != tensor.shape:
@@ -32,10 +38,10 @@ def apply_edit(site: str, tensor: Tensor, function: Edit) -> Tensor:
 
 @lru_cache(maxsize=2**10)
 def takes_site(function: Callable[..., Any]) -> bool:
-    """Return whether an edit takes (tensor, site) rather than (tensor): it needs two, or calls its second one `site`.
+    """Return whether an edit takes (tensor, site): it requires two arguments, or names its second one `site`.
 
     Raises:
-        TypeError: the function takes neither.
+        TypeError: the function takes neither (tensor) nor (tensor, site).
     """
     try:
         parameters = signature(function).parameters.values()

@@ -1,7 +1,7 @@
-"""Check the values of arguments: each function raises an error that names the argument, its value and what to give.
+"""Check the values of arguments: each function raises an error with the argument's name, its value and advice.
 
 Arguments are passed by name, several at once: `at_least(1, layers=layers, heads=heads)`. Constructors and public
-functions call these, not the forward pass.
+functions call these functions; forward passes do not.
 """
 
 import math
@@ -51,7 +51,7 @@ def positive_fraction(**values: float) -> None:
 
 
 def integer(**values: object) -> None:
-    """Raise TypeError unless each value is an integer; for values that no annotation checks.
+    """Raise TypeError unless each value is an integer, for values that are not checked by an annotation.
 
     >>> integer(queries=2.5)
     Traceback (most recent call last):
@@ -62,7 +62,7 @@ def integer(**values: object) -> None:
 
 
 def as_integer(name: str, value: object) -> int:
-    """Return `value` as an `int`; integers of NumPy and PyTorch are converted.
+    """Return `value` as an `int`; NumPy and PyTorch integers are converted.
 
     Raises:
         TypeError: `value` is not an integer, or is a bool.
@@ -86,14 +86,14 @@ def equal_lengths(**values: Any) -> None:
 
 
 def materialized(**tensors: Tensor) -> None:
-    """Raise ValueError unless the numbers of each tensor can be read.
+    """Raise ValueError unless the numbers of each tensor can be read: not fake, meta, quantized or sparse.
 
     >>> materialized(weights=torch.zeros(2, device="meta"))
     Traceback (most recent call last):
     ValueError: weights is a tensor on the meta device, whose numbers cannot be read; give a dense one with numbers
     """
     for name, tensor in tensors.items():
-        if type(tensor).__name__ == "FakeTensor":  # whose module loads slowly
+        if type(tensor).__name__ == "FakeTensor":  # its module is slow to import
             raise ValueError(f"{name} is a fake tensor, without numbers; give a real one")
         if not has_numbers(tensor):
             kind = (
@@ -135,7 +135,7 @@ def token_ids(**tensors: Tensor) -> None:
 
 
 def device(**values: object) -> None:
-    """Raise ValueError unless each value is a device of this machine that can store numbers.
+    """Raise ValueError unless each value is a device that is available and can store numbers.
 
     >>> device(device="gpu")
     Traceback (most recent call last):
@@ -151,7 +151,7 @@ def device(**values: object) -> None:
 
 
 def require_weights(model: Any) -> None:
-    """Raise TypeError unless `model` is a module; ValueError if a weight is on the meta device."""
+    """Raise TypeError unless `model` is a module, and ValueError if a weight is on the meta device."""
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(parameter.is_meta for parameter in model.parameters()):
@@ -171,7 +171,7 @@ def multiple_of(of: int, **values: int) -> None:
 
 
 def divisible_by_heads(dim: int, heads: int) -> None:
-    """Raise ValueError unless heads can share a width evenly."""
+    """Raise ValueError unless the width `dim` is divisible by the number of heads."""
     if dim % heads:
         raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
 
@@ -189,15 +189,15 @@ def one_of(names: Collection[str], **values: str) -> None:
 
 
 def seed(seed: int) -> None:
-    """Raise ValueError unless every random number generator takes this seed."""
+    """Raise ValueError unless every random number generator accepts this seed."""
     between(0, MAX_SEED, seed=seed)
 
 
 def fits_memory(**sizes: int) -> None:
-    """Raise ValueError for sizes below 1, or whose product as float32 numbers exceeds this machine's memory.
+    """Raise ValueError if a size is below 1, or a float32 tensor of these sizes exceeds this machine's memory.
 
-    Sizes are checked before a large table is allocated, which could take minutes to fail, or end the process. On
-    devices other than the CPU, the allocator itself fails at once.
+    The check is done before the allocation of a large tensor, which could take minutes to fail or end the process. On
+    other devices than the CPU, memory is not checked, since their allocators fail at once.
 
     >>> fits_memory(vocab_size=10**12, dim=128)
     Traceback (most recent call last):
@@ -221,7 +221,7 @@ def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], 
 
 
 def total_memory() -> int:
-    """Return the memory of this machine in bytes, or if it is unknown, more than any machine has."""
+    """Return the memory of this machine in bytes; if it is unknown, `UNKNOWN_MEMORY`, more than any machine has."""
     if sys.platform == "win32":
         return UNKNOWN_MEMORY
     try:

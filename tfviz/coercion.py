@@ -1,4 +1,4 @@
-"""Convert values that are equivalent to an annotated type: NumPy arrays, lists of numbers, NumPy scalars, paths."""
+"""`coerce`: convert equivalent values to an annotated type, such as NumPy arrays to tensors or lists."""
 
 import operator
 import os
@@ -12,7 +12,7 @@ from torch import Tensor
 
 
 def coerce(value: Any, hint: Any) -> Any:
-    """Convert a value and its members to the annotated type; return it unchanged if that is impossible.
+    """Return a value converted to an annotated type, with its members; unchanged if it cannot be converted.
 
     >>> from collections.abc import Sequence
     >>> coerce(torch.tensor([3, 4]), Sequence[int] | None)
@@ -27,7 +27,7 @@ def coerce(value: Any, hint: Any) -> Any:
     if issubclass(origin, Mapping):
         if not isinstance(value, Mapping):
             return value
-        named = args[0] is str  # numbers may be names
+        named = args[0] is str  # integers are accepted as names
         return {
             str(key) if named and isinstance(key, int) else key: coerce(item, args[1]) for key, item in value.items()
         }
@@ -37,13 +37,13 @@ def coerce(value: Any, hint: Any) -> Any:
 
 
 def without_shape(hint: Any) -> Any:
-    """Return the annotation of a tensor without its axes (`tfviz.shapes`; in tests, jaxtyping's)."""
+    """Return an annotation without its shape (of `tfviz.shapes`, or in tests of jaxtyping), such as `Tensor`."""
     hint = hint.__origin__ if get_origin(hint) is Annotated else hint
     return getattr(hint, "array_type", hint)
 
 
 def has_numbers(tensor: Tensor) -> bool:
-    """Return whether the elements of a tensor can be read one by one."""
+    """Return whether the numbers of a tensor can be read: it is dense, and neither meta nor quantized."""
     return tensor.layout is torch.strided and not (tensor.is_meta or tensor.is_quantized)
 
 
@@ -76,10 +76,10 @@ def _is_bool(value: Any) -> bool:
 
 
 def _to_tensor(value: Any) -> Any:
-    """Convert arrays and nested lists of numbers, in PyTorch's default types where NumPy's are others."""
+    """Return an array or nested list of numbers as a tensor, in PyTorch's default dtypes instead of NumPy's."""
     if isinstance(value, Tensor) or not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
         return value
-    if isinstance(value, list | tuple) and value and hasattr(value[0], "__array__"):  # a tensor, too
+    if isinstance(value, list | tuple) and value and hasattr(value[0], "__array__"):  # including tensors
         return torch.stack([_to_tensor(item) for item in value])
     tensor = torch.tensor(value)
     if tensor.dtype == torch.float64:

@@ -1,4 +1,4 @@
-"""The original of a compiled model."""
+"""`uncompiled`: the original module of a model compiled by `torch.compile`."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from torch import nn
 
 
 def uncompiled(model: nn.Module) -> nn.Module:
-    """Return the original of a model compiled by `torch.compile`, since hooks do not work in compiled code."""
+    """Return the original module of a compiled model, since hooks do not work in compiled code."""
     original: Any = model
     while hasattr(original, "_orig_mod"):
         original = original._orig_mod

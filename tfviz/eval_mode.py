@@ -1,4 +1,4 @@
-"""Context manager: eval mode, after which each submodule has its own mode again; and a model's device."""
+"""Context managers that put a model into eval mode and restore the mode of each submodule; a model's device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ import torch
 
 @contextmanager
 def eval_mode(model: Any) -> Iterator[torch.device]:
-    """Disable dropout and gradients inside the context; yield the model's device.
+    """Put a model into eval mode and disable gradients inside the context; yield the model's device.
 
     Args:
         model: an `nn.Module`, or an object with the same methods.
@@ -20,10 +20,9 @@ def eval_mode(model: Any) -> Iterator[torch.device]:
 
 @contextmanager
 def restore_modes(model: Any) -> Iterator[torch.device]:
-    """Put a model and all of its parts into eval mode inside the context, and restore each part's mode after it.
+    """Put a model into eval mode inside the context, then restore the mode of each submodule; yield the model's device.
 
-    Yields its device. A part may have another mode than the whole: a batch norm that is frozen while the rest is
-    trained.
+    The modes of submodules may differ, such as that of a frozen batch norm in a model that is trained.
 
     Args:
         model: an `nn.Module`, or an object with the same methods.
@@ -38,7 +37,7 @@ def restore_modes(model: Any) -> Iterator[torch.device]:
 
 
 def model_device(model: Any) -> torch.device:
-    """Return the device of a model's first weight; without weights, the CPU."""
+    """Return the device of a model's first weight, or the CPU if it has no weights."""
     return next((weight.device for weight in model.parameters()), torch.device("cpu"))
 
 

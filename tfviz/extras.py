@@ -1,15 +1,15 @@
-"""Say how an extra of tfviz is installed where an import of an optional package fails."""
+"""Optional dependencies: an import error names the extra of tfviz that installs the package."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-REPOSITORY = "https://github.com/tfviz/tfviz"  # tfviz is not on PyPI, where the name is another project's
+REPOSITORY = "https://github.com/tfviz/tfviz"  # on PyPI, `tfviz` is another project
 
 
 def requirement(name: str) -> str:
-    """Return what pip takes to install tfviz with an extra.
+    """Return the requirement, for pip, of tfviz with an extra.
 
     >>> requirement("lessons")
     'tfviz[lessons] @ git+https://github.com/tfviz/tfviz'
@@ -19,7 +19,7 @@ def requirement(name: str) -> str:
 
 @contextmanager
 def extra(name: str) -> Iterator[None]:
-    """Say which extra installs a package that an import in this block does not find.
+    """Raise an ImportError with the command to install an extra if an import inside the context fails.
 
     Args:
         name: an extra of pyproject.toml.

@@ -1,4 +1,4 @@
-"""Files that are written completely or not at all, and read without executing anything: safetensors and JSON."""
+"""Atomic writing of files and folders, and safe reading of safetensors and JSON."""
 
 from __future__ import annotations
 
@@ -14,27 +14,28 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # torch is imported only where tensors are read or written, which the command line does not do
+if TYPE_CHECKING:  # the command line does not import torch, which is slow
     from torch import Tensor
 
 DRAFT_SUFFIX = ".tfviz-draft"  # a file is written in a hidden folder .NAME.RANDOM.tfviz-draft first
-MAX_DRAFT_NAME_LENGTH = 40  # of NAME, which follows again in whole, and a path of Windows has 260 characters
-OTHER_FORMATS = (  # endings of names that say what a file of tensors is not
+MAX_DRAFT_NAME_LENGTH = 40  # of NAME, since a path on Windows is limited to 260 characters
+OTHER_FORMATS = (  # suffixes that are refused for safetensors files
     *(".csv", ".tsv", ".txt", ".md", ".json", ".html", ".png", ".svg", ".xlsx", ".parquet"),
     *(".pt", ".pth", ".npy", ".npz", ".pkl", ".pickle"),
 )
-WINDOWS = sys.platform == "win32"  # where a file that is open or mapped can be neither replaced nor deleted
-REPLACE_PAUSES = (0.01, 0.05, 0.2, 0.5, 1)  # seconds to wait for a virus scanner that has the file open
+WINDOWS = sys.platform == "win32"  # there, a file that is open or mapped can be neither replaced nor deleted
+REPLACE_PAUSES = (0.01, 0.05, 0.2, 0.5, 1)  # seconds to wait while a virus scanner has the file open
 
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a temporary path; the file or folder written there replaces `path` when the block ends without an error.
+    """Yield a temporary path; the file or folder written there replaces `path` if the block ends without an error.
 
-    After an error the temporary file is deleted and `path` is unchanged. Links are followed.
+    After an error, the temporary file is deleted and `path` is unchanged. Symbolic links are followed.
 
     Raises:
-        OSError: the path cannot be written, or is a folder in place of a file.
+        OSError: the path cannot be written, or is a folder instead of a file or the reverse.
+        ValueError: the path is not the name of a file.
 
     >>> note = Path(tempfile.gettempdir()) / "tfviz-note.txt"
     >>> with atomic(note) as draft:
@@ -63,12 +64,12 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def check_safetensors_name(path: str | os.PathLike, what: str, otherwise: str = "") -> None:
-    """Raise ValueError if the name of a file is that of another format.
+    """Raise ValueError if the path of a safetensors file has the suffix of another format.
 
     Args:
         path: the path of the file.
-        what: what is written, such as "maps are".
-        otherwise: the end of the message, with how that format is written.
+        what: the subject of the message, such as "maps are".
+        otherwise: the end of the message, which may explain how to write the other format.
     """
     if Path(path).suffix.lower() in OTHER_FORMATS:
         raise ValueError(
@@ -77,10 +78,10 @@ def check_safetensors_name(path: str | os.PathLike, what: str, otherwise: str = 
 
 
 def replace(source: Path, target: Path) -> None:
-    """Rename a file or folder, over a file that is there; on Windows, try again while another program has it open.
+    """Rename a file or folder as `os.replace` does; on Windows, retry while another program has it open.
 
     Raises:
-        OSError: it cannot be renamed.
+        OSError: the file or folder cannot be renamed.
     """
     for pause in REPLACE_PAUSES if WINDOWS else ():
         try:
@@ -93,7 +94,7 @@ def replace(source: Path, target: Path) -> None:
 
 
 def expand_user(path: str | os.PathLike) -> Path:
-    """Return the path with `~` replaced by the user's home; unchanged if there is no such user.
+    """Return the path with `~` replaced by the user's home folder; unchanged if there is no such user.
 
     Raises:
         TypeError: the path is neither a string nor a path.
@@ -104,7 +105,7 @@ def expand_user(path: str | os.PathLike) -> Path:
 
 
 def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors and strings into one safetensors file; the same content gives the same bytes.
+    """Write tensors and metadata to a safetensors file; equal content gives equal bytes.
 
     Raises:
         OSError: the file cannot be written, for example on a full disk.
@@ -114,7 +115,7 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapp
 
     try:
         save_file(_without_shared_memory(tensors), path, dict(metadata) if metadata else None)
-    except SafetensorError as error:  # such as a full disk: safetensors gives neither errno nor file name
+    except SafetensorError as error:  # has no errno and no file name, such as for a full disk
         raise OSError(f"{path}: {error}") from error
     _sort_header(path)
 
@@ -132,7 +133,7 @@ def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            # They are the mapped file itself, which on Windows could then be neither replaced nor deleted.
+            # The tensors map the file into memory, so on Windows it could be neither replaced nor deleted.
             return {name: each.clone() if WINDOWS else each for name, each in tensors.items()}, file.metadata() or {}
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is damaged, or not a safetensors file: {error}") from error
@@ -143,7 +144,7 @@ def read_json(path: str | Path) -> Any:
 
     Raises:
         FileNotFoundError: the path is not a regular file.
-        ValueError: it is not JSON in UTF-8, or nested too deep to be read.
+        ValueError: the file is not JSON in UTF-8, or is nested too deeply.
     """
     _check_is_file(path)
     try:
@@ -160,7 +161,12 @@ def _check_is_file(path: str | Path) -> None:
 
 
 def _resolve(path: str | os.PathLike) -> Path:
-    """Return the path to write to, with `~` and links resolved."""
+    """Return the path to write to, with `~` and symbolic links resolved.
+
+    Raises:
+        OSError: the path is neither a file nor a folder.
+        ValueError: the path is not the name of a file.
+    """
     target = Path(path)
     if target.name in ("", "..") or "\0" in str(target):
         raise ValueError(f"path is {os.fspath(path)!r}; give the name of a file")
@@ -174,7 +180,7 @@ def _resolve(path: str | os.PathLike) -> Path:
 
 @contextmanager
 def _name_in_errors(path: Path) -> Iterator[None]:
-    """Re-raise OS errors with the target path; the originals name a temporary file, or none."""
+    """Re-raise OS errors with the target path instead of that of a temporary file."""
     try:
         yield
     except OSError as error:
@@ -190,7 +196,7 @@ def _name_in_errors(path: Path) -> Iterator[None]:
 
 
 def _without_shared_memory(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return contiguous tensors, none of which shares memory with another, which safetensors refuses."""
+    """Return contiguous tensors without shared memory, which safetensors does not allow."""
     separate: dict[str, Tensor] = {}
     storages: set[int] = set()
     for name, tensor in tensors.items():
@@ -202,7 +208,7 @@ def _without_shared_memory(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _sort_header(path: str | Path) -> None:
-    """Sort the header of a safetensors file, which safetensors writes in a random order."""
+    """Sort the keys in the header of a safetensors file, which safetensors writes in random order."""
     with open(path, "r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.dumps(json.loads(file.read(size)), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

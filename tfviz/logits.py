@@ -1,4 +1,4 @@
-"""Logits in a model's output, of tfviz or Hugging Face, and the probabilities with which a token is drawn from them."""
+"""Extract the logits from a model's output, and compute the sampling probabilities of the next token."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tfviz.validation import describe
 
 
 def extract_logits(output: Any) -> Tensor:
-    """Return a model's output if it is a tensor, else its `.logits` (of Hugging Face, or of `models.BERT`).
+    """Return the `.logits` of a model's output (of Hugging Face, or `models.BERT`), or the output if it is a tensor.
 
     Raises:
         ValueError: the output is not a tensor and has no logits.
@@ -27,24 +27,25 @@ def extract_logits(output: Any) -> Tensor:
 def sampling_probabilities(
     logits: Float[Tensor, "vocab"], temperature: float = 1.0, top_k: int | None = None, top_p: float | None = None
 ) -> Float[Tensor, "vocab"]:
-    """Return the distribution from which the next token is sampled.
+    """Return the probabilities with which the next token is sampled; they sum to 1.
 
     Args:
-        logits: of one token; the largest is finite.
-        temperature: as for `generate.Sampler`, as are `top_k` and `top_p`.
-        top_k: equally likely tokens at the limit all remain.
-        top_p: the likeliest token always remains.
+        logits: [vocab], the logits of the next token; the largest must be finite.
+        temperature: the divisor of the logits; 0: the likeliest token has probability 1.
+        top_k: the number of likeliest tokens to keep; tokens as likely as the last of them remain, too. None: all.
+        top_p: the total probability above which less likely tokens are dropped; the likeliest token always remains.
+            None: all remain.
     """
     if temperature == 0:
         return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
     differences = logits.float() - logits.max()
-    impossible = differences == -torch.inf  # also if the temperature is infinite
+    impossible = differences == -torch.inf  # even at infinite temperature
     scaled = (differences / temperature).masked_fill(impossible, -torch.inf)
     if top_k is not None and top_k < len(scaled):
         scaled = scaled.masked_fill(scaled < scaled.topk(top_k).values[-1], -torch.inf)
     probabilities = scaled.softmax(-1)
     if top_p is not None:
         ordered, order = probabilities.sort(descending=True)
-        likelier = ordered.cumsum(-1) - ordered  # the total probability of the tokens before each
+        likelier = ordered.cumsum(-1) - ordered  # total probability of the likelier tokens
         probabilities = probabilities.index_fill(-1, order[1:][likelier[1:] >= top_p], 0.0)
     return probabilities / probabilities.sum()

@@ -1,7 +1,7 @@
-"""Checks of plain values that were read from a file (JSON, YAML) before they are used as sizes, names or code paths.
+"""Schema checks for plain values that are read from a file (JSON, YAML).
 
-A check is a function of a value and its key, such as `nodes[3].op`, which raises a ValueError that names the key, the
-value and the expected value. Checks are composed of smaller ones:
+A check is a function of a value and its key, such as `nodes[3].op`. It raises a ValueError with the key, the value and
+what is expected. Checks are composed of smaller ones:
 
 >>> point = object_of({"x": integer(0, 9), "names": list_of(string())})
 >>> point({"x": 3, "names": ["a"]}, "point")
@@ -119,7 +119,7 @@ def dict_of(check_member: Check, maximum: int = MAX_MEMBERS) -> Check:
 
 
 def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = None) -> Check:
-    """Return a check that accepts dictionaries with exactly these keys; those of `more` are optional."""
+    """Return a check that accepts dictionaries with the keys of `required`, and optionally those of `more`."""
     known = {**required, **(more or {})}
 
     def check(value: Any, key: str) -> None:
@@ -139,10 +139,11 @@ def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = 
 
 
 def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
-    """Check that JSON can represent a value: numbers, strings, lists and dictionaries; tuples become lists.
+    """Check that JSON can represent a value; tuples are accepted as lists.
 
     Raises:
-        ValueError: the value is of another type, or nested too deep.
+        ValueError: the value contains another type than numbers, strings, True, False, None, lists and dictionaries
+            with string keys, or is nested too deeply.
     """
     if isinstance(value, SCALAR_TYPES):
         return
@@ -162,7 +163,7 @@ def parse(content: str | bytes, key: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: the text is not JSON, or is nested too deep.
+        ValueError: the text is not JSON, or is nested too deeply.
     """
     try:
         return json.loads(content)
@@ -174,10 +175,10 @@ def parse(content: str | bytes, key: str) -> Any:
 
 @contextmanager
 def errors_name(path: str | Path) -> Iterator[None]:
-    """Prefix each ValueError inside the context with the name of the file.
+    """Prefix the message of a ValueError inside the context with the path of a file.
 
     Raises:
-        ValueError: the code inside raised it; the path is put in front.
+        ValueError: the code inside the context raised one.
     """
     try:
         yield
@@ -186,7 +187,7 @@ def errors_name(path: str | Path) -> Iterator[None]:
 
 
 def describe(value: Any) -> str:
-    """Return a short form of a value for a message: its repr, or its type and shape."""
+    """Return a short description of a value for a message: its repr, or its type and shape."""
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]!r}…"
     if isinstance(value, int) and abs(value) >= 10**MAX_SHOWN:
@@ -204,7 +205,7 @@ def describe(value: Any) -> str:
 
 
 def _with_article(name: str) -> str:
-    """Return a name with its article, as it is spoken: a GPT, an LSTM."""
+    """Return a name with its indefinite article, by its pronunciation: a GPT, an LSTM."""
     spelt = name.isupper() and name[0] in "FHLMNRSX"
     return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"
 

@@ -1,13 +1,13 @@
-"""Shapes in signatures: `Float[Tensor, "batch head query key"]`.
+"""Annotations of tensors with a dtype and named axes: `Float[Tensor, "batch head query key"]`.
 
-They are documentation, which tests check with jaxtyping and beartype. If jaxtyping has not been imported, as everywhere
-but in tests, they mean plain `Tensor`, and the names of the axes appear in messages of `tfviz.validation`.
+They document shapes; tests check them with jaxtyping and beartype. Outside tests, where jaxtyping is not imported, they
+are `Annotated[Tensor, axes]`, and `tfviz.validation` shows the axes in error messages.
 """
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-if TYPE_CHECKING:  # whoever checks types against tfviz need not have jaxtyping
+if TYPE_CHECKING:  # type checkers do not need jaxtyping
     from typing import Annotated as Bool
     from typing import Annotated as Float
     from typing import Annotated as Int

@@ -1,4 +1,4 @@
-"""Suggest the name that was probably meant, where an error lists those there are."""
+"""`did_you_mean`: suggest a similar name in an error message about an unknown name."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """Return the end of an error message that suggests the nearest of some names, or nothing if none is near.
+    """Return the end of an error message that suggests the most similar of `names`, or "" if none is similar.
 
     >>> did_you_mean("drak", ["light", "dark"]), did_you_mean("gpt", ["11_bert", "12_gpt"]), did_you_mean("x", ["yz"])
     ("; did you mean 'dark'?", "; did you mean '12_gpt'?", '')

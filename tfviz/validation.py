@@ -1,9 +1,9 @@
-"""Check the arguments of public functions against their annotations, once, at the public interface.
+"""Check the arguments of public functions against their annotations, at the public interface only.
 
 `validate_public(globals(), __all__)` at the end of a package's `__init__` wraps its public functions and constructors;
-calls inside the package are not checked. Equivalent values are converted first (`tfviz.coercion.coerce`), then
-typeguard compares each argument with its annotation. It checks every member of a list, where beartype samples one, so
-that the same call is always either accepted or rejected.
+calls inside the package are not checked. Arguments that do not match are converted if they are equivalent
+(`tfviz.coercion.coerce`). Typeguard checks each member of a list, while beartype checks a random one, so a call is
+always accepted or always rejected.
 """
 
 import inspect
@@ -20,9 +20,9 @@ from torch import Tensor, nn
 from tfviz.coercion import coerce, without_shape
 from tfviz.schema import describe
 
-TOKEN_ARGUMENTS = ("token", "right", "other")  # of metrics: ids, where a word may be tried
-METRIC_ARGUMENTS = ("metric", "target")  # of analyses, where a token may be tried
-SITE_ARGUMENTS = ("senders", "receivers")  # of path patching, where pairs of layer and head may be tried
+TOKEN_ARGUMENTS = ("token", "right", "other")  # of metrics, for which users may pass a string
+METRIC_ARGUMENTS = ("metric", "target")  # of analyses, for which users may pass a token
+SITE_ARGUMENTS = ("senders", "receivers")  # of path patching, for which users may pass (layer, head)
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
@@ -30,13 +30,13 @@ T = TypeVar("T")
 def validate_public(
     names: dict[str, Any], public: Iterable[str], *, exclude: Sequence[str] = (), package: str = ""
 ) -> None:
-    """Replace these functions and constructors by validated ones, except protocols and those of `exclude`.
+    """Replace public functions and constructors in a namespace by validated ones; protocols are unchanged.
 
     Args:
-        names: the namespace that holds them, such as `globals()`.
+        names: the namespace, such as `globals()`.
         public: the names of the public functions and classes.
         exclude: the names to leave unchanged.
-        package: the dotted name under which readers find them, if not that of the namespace.
+        package: the dotted name of the public package, if it is not that of the namespace.
     """
     package = package or names["__name__"].removeprefix("tfviz.")
     for name in public:
@@ -51,10 +51,14 @@ def validate_public(
 
 
 def validated(function: F, package: str = "") -> F:
-    """Wrap a function so that each call first converts and checks its arguments.
+    """Return a function that checks its arguments before each call, and converts equivalent ones.
+
+    Args:
+        function: the function to wrap.
+        package: the dotted name of its package, for messages; empty: that of its module.
 
     Raises:
-        TypeError: raised by the wrapped function if an argument is missing, unknown, or does not match its annotation.
+        TypeError: raised by the returned function if an argument is missing, unknown, or does not match its annotation.
 
     >>> from torch import Tensor
     >>> @validated
@@ -71,7 +75,7 @@ def validated(function: F, package: str = "") -> F:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if torch.compiler.is_compiling():  # the checks would break the graph; a run without `compile` makes them
+        if torch.compiler.is_compiling():  # the checks would break the graph
             return function(*args, **kwargs)
         signature = _signature(function)
         try:
@@ -94,7 +98,7 @@ def validated(function: F, package: str = "") -> F:
 
 
 def unchecked(kind: type[T], *args: Any) -> T:
-    """Construct an instance of a public class without checking the arguments, for the package's own inner loops."""
+    """Return an instance of a public class, constructed without checks, for the package's own inner loops."""
     made = kind.__new__(kind)
     initialize = kind.__init__
     getattr(initialize, "__wrapped__", initialize)(made, *args)
@@ -102,7 +106,7 @@ def unchecked(kind: type[T], *args: Any) -> T:
 
 
 def _accepted(signature: inspect.Signature) -> str:
-    """Return the names of the arguments, those last that have to be given by name."""
+    """Return a list of the arguments for a message, with keyword-only arguments last."""
     names = {key: parameter.kind for key, parameter in signature.parameters.items() if key not in ("self", "cls")}
     named = [key for key, kind in names.items() if kind is inspect.Parameter.KEYWORD_ONLY]
     plain = ", ".join(key for key in names if key not in named)
@@ -118,7 +122,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the resolved annotations of the arguments; the return annotation may be known only to type checkers."""
+    """Return the resolved annotations of the arguments, without the return annotation, which may not resolve."""
     annotations = {key: hint for key, hint in function.__annotations__.items() if key != "return"}
     namespace = inspect.unwrap(function).__globals__
     hints = typing.get_type_hints(SimpleNamespace(__annotations__=annotations), namespace, include_extras=True)
@@ -144,11 +148,11 @@ def _mismatch(value: Any, hint: Any) -> str:
     hint = without_shape(hint)
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if isinstance(value, bool) and bool not in options and {int, float} & set(options):
-        return "is a bool"  # which Python counts among the integers
+        return "is a bool"  # a subclass of int in Python
     if isinstance(value, type) and any(getattr(option, "_is_protocol", False) for option in options):
-        return "is a class"  # which has the methods of its instances
+        return "is a class"  # and has the methods of a protocol, like its instances
     if isinstance(value, Tensor) and not value.dim() and any(get_origin(option) is Iterable for option in options):
-        return "is one number"  # which has `__iter__` all the same
+        return "is one number"  # although it has `__iter__`
     try:
         check_type(value, hint, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
     except TypeCheckError as error:
@@ -157,7 +161,7 @@ def _mismatch(value: Any, hint: Any) -> str:
 
 
 def _written(hint: Any) -> str:
-    """Return an annotation in words or source form, without modules and axes; for a protocol, its required members.
+    """Return an annotation in words or as source, without modules and axes; a protocol is listed with its members.
 
     >>> _written(Union[typing.Literal["a", "b"], int, None]), _written(Callable[[int, str], int])
     ("'a', 'b', int or None", 'a function of (int, str)')
@@ -167,7 +171,7 @@ def _written(hint: Any) -> str:
 
 
 def _options(hint: Any) -> list[str]:
-    """Return what an annotation allows, each in words or in source form."""
+    """Return the alternatives of an annotation, each in words or as source."""
     hint = without_shape(hint)
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -189,7 +193,7 @@ def _options(hint: Any) -> list[str]:
 
 
 def _advice(key: str, value: Any, hint: Any) -> str:
-    """Return a clause with the probably intended value, or with the axes of a tensor."""
+    """Return the end of a message: advice on the value that was probably meant, or the axes of a tensor."""
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if key in TOKEN_ARGUMENTS and int in options:
         return ": the id of a token, such as tokenizer.encode(' Mary')[0] if that is one token"
@@ -207,7 +211,7 @@ def _advice(key: str, value: Any, hint: Any) -> str:
 
 
 def _table_advice(value: Any) -> str:
-    """Return a hint on how to make a `study.Table` of this value."""
+    """Return advice on how to get a `study.Table` from a value."""
     if isinstance(value, Tensor):
         return ", such as study.Table(values, {'layer': names, 'head': names})"
     if isinstance(value, Mapping) and value:
@@ -217,7 +221,11 @@ def _table_advice(value: Any) -> str:
 
 
 def check_callable(*arguments: str, **functions: Any) -> None:
-    """Raise TypeError unless each function can be called with these arguments, as far as its signature tells.
+    """Check that each function can be called with these positional arguments; one without a signature is accepted.
+
+    Args:
+        *arguments: the names of the arguments, one for each that is passed.
+        **functions: name -> function.
 
     Raises:
         TypeError: a value is not a function, or is a class, or takes more or fewer arguments.
@@ -235,7 +243,7 @@ def check_callable(*arguments: str, **functions: Any) -> None:
             )
         try:
             signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
-        except (TypeError, ValueError):  # of some functions in C nothing is known
+        except (TypeError, ValueError):  # some C functions have no signature
             continue
         try:
             signature.bind(*arguments)

@@ -1,4 +1,4 @@
-"""Export of models and functions as plain data and bytes, so that they run in a page without Python."""
+"""Export models and functions as programs: plain data and bytes that run in a web page without Python."""
 
 from tfviz.portable.export import export
 from tfviz.portable.operations import OPERATIONS

@@ -1,4 +1,4 @@
-"""Encode an operation's arguments as plain data: indices of values (t), sizes (s), and floats that JSON lacks (f)."""
+"""Encode the arguments, shapes and dtypes of an exported graph's nodes as plain data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, fx
 from tfviz.portable.operations import OMITTED_ARGUMENTS
 from tfviz.portable.symbolic_sizes import Size, encode_size
 
-INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # a slice without an end has the largest number there is
+INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # larger integers are the end of a slice without one
 DATA_DEPENDENT = (
     "what it does depends on the values of its input (an if, a loop or a size that is read from a tensor), and a "
     "program does the same steps whatever it is given; use torch.where, or a length instead"
@@ -20,12 +20,15 @@ DATA_DEPENDENT = (
 
 
 def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, str]) -> list[Any]:
-    """Return all arguments of a node, in the order of its schema, including defaults.
+    """Return all arguments of a node as plain data, in the order of its schema, including defaults.
+
+    A value is encoded as `{"t": number}`, a dynamic size as `{"s": size}`, and a float that JSON lacks as
+    `{"f": "inf"}`.
 
     Args:
         node: a node of an exported graph.
-        numbers: the number of each value that was computed before.
-        symbols: the name of each dynamic length.
+        numbers: node -> the number of the value that it computed.
+        symbols: symbol of the graph -> the name of the dynamic length.
 
     Raises:
         ValueError: an argument cannot be encoded.
@@ -56,10 +59,10 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
 
 
 def check_int32(value: int) -> int:
-    """Return an integer after checking that a page can compute with it.
+    """Return an integer after checking that it has at most 32 bits; the open end of a slice is clamped to 2**31 - 1.
 
     Raises:
-        ValueError: it needs more than 32 bits.
+        ValueError: the integer needs more than 32 bits.
     """
     if INT32_MAX < abs(value) < TO_THE_END:
         raise ValueError(f"the integer {value} cannot be exported: a page computes with 32 bits; use one below 2**31")
@@ -67,7 +70,7 @@ def check_int32(value: int) -> int:
 
 
 def encode_shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
-    """Return the shape of a tensor, each axis as a number or an expression of lengths."""
+    """Return the shape of a tensor, with each size as a number or an expression of the dynamic lengths."""
     sides = [encode_extent(length, symbols) for length in value.shape]
     return [side["s"] if isinstance(side, dict) else side for side in sides]
 
@@ -76,7 +79,7 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
     """Return a size: a number, or {"s": an expression of the dynamic lengths}.
 
     Raises:
-        ValueError: the size depends on data, or is not an expression that a page can compute.
+        ValueError: the size depends on data, or has an operator that a page cannot compute.
     """
     try:
         size = encode_size(value, symbols)
@@ -90,7 +93,7 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Return the dtype with which a page computes: "float32", "int64" or "bool".
+    """Return the dtype that a page uses for a dtype of PyTorch: "float32", "int64" or "bool".
 
     Raises:
         ValueError: the dtype is complex.

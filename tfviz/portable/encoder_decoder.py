@@ -1,4 +1,4 @@
-"""Export an encoder-decoder as two programs: one encodes a source, the other returns the logits of its translations."""
+"""Export an encoder-decoder as two programs: `encode` for a source, `decode` for the logits of targets."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from tfviz.eval_mode import eval_mode, model_device
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
-MEMORY_FIELDS = ("states", "attention_mask")  # of the encoder's output for the decoder
+MEMORY_FIELDS = ("states", "attention_mask")  # of the named tuple that the encoder returns
 ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.groups or view.live"
 
 
 def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
     """Export an encoder-decoder as two programs, `encode` and `decode`.
 
-    `encode` returns the memory of one source, `decode` the logits after every token of several targets.
+    `encode` returns the memory of one source; `decode` returns the logits at every token of several targets.
 
     Args:
-        model: has `encode(source)`, which returns a named tuple of states and attention mask, and
-            `decode(target, memory)`, which returns logits, as `models.Transformer` does.
-        weights: storage format; see `export`.
+        model: a model with the methods `encode(source)`, which returns a named tuple of `states` and `attention_mask`,
+            and `decode(target, memory)`, which returns logits, such as `models.Transformer`.
+        weights: the storage format of the weights; see `export`.
 
     Raises:
-        ValueError: the model lacks these methods, or loops over the words of a text, as recurrent models do; otherwise
+        ValueError: the model lacks these methods, or loops over the tokens of a text, as recurrent models do; otherwise
             as for `export`.
     """
     encode, decode, memory = encode_and_decode(model)
@@ -44,10 +44,12 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
 
 
 def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]], Any]:
-    """Return `encode(source)` and `decode(target, states, attention_mask)` as functions, and a memory of 5 tokens.
+    """Return the functions `encode(source)` and `decode(target, states, attention_mask)`, and an example memory.
+
+    The memory is that of a source of 5 tokens.
 
     Raises:
-        ValueError: the model has no such methods.
+        ValueError: the model has no such methods, or `encode` returns another memory.
     """
     if not (callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))):
         raise ValueError(f"{type(model).__name__} has no encode and decode; {ADVICE}")
@@ -65,7 +67,11 @@ def encode_and_decode(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], 
 
 
 def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
-    """Return the class of the memory that the encoder returns, and the memory of this source."""
+    """Return the class of the memory that the encoder returns, and the memory of a source.
+
+    Raises:
+        ValueError: the memory is not a named tuple of `states` and `attention_mask`.
+    """
     with eval_mode(model):
         memory = model.encode(source)
     if getattr(memory, "_fields", None) == MEMORY_FIELDS:

@@ -1,4 +1,4 @@
-"""Export a model or a function to a `Program`, by `torch.export`."""
+"""`export`: convert a model or a function to a `Program`, by `torch.export`."""
 
 from __future__ import annotations
 
@@ -35,24 +35,25 @@ def export(
     lengths: Lengths | None = None,
     weights: str = "float32",
 ) -> Program:
-    """Export a model or function as a program that runs where there is no Python; see `Program`.
+    """Export a model or function as a `Program`, which runs without Python.
 
-    The model is exported in eval mode, without gradients. Its attention sites keep the names that `look.capture` gives
+    The model is exported in eval mode, without gradients. Its attention sites have the names that `look.capture` gives
     them.
 
     Args:
-        module: a module, a method of one, or a function of tensors; modules that the function calls are exported with
+        module: a module, a method of one, or a function of tensors. Modules that the function calls are exported with
             it.
-        example: inputs with which it is traced; an axis whose length may change must be 2 or longer.
+        *example: inputs with which the module is traced. An axis whose length may change must have size 2 or more.
         lengths: the axes whose length may change, by argument: `{"ids": {1: "words"}}` for the second axis of the
-            argument `ids`, or of each tensor in it, if it is a list. Axes of the same name have the same length.
-        weights: their storage format: "float32", "float16", or "int8" with a scale for each row.
+            argument `ids`, or of each tensor in it if it is a list. Axes of the same name have the same length. None:
+            all shapes are fixed.
+        weights: the storage format of the weights: "float32", "float16", or "int8" with a scale for each row.
 
     Raises:
-        TypeError: `module` is not a module or function, or an example holds no tensor.
-        ValueError: it cannot be exported, because its control flow depends on data, or because the engine lacks
-            operations, each named with its module; `weights` is none of these formats; `lengths` names an argument or
-            axis that does not exist.
+        TypeError: `module` is not a module or function, or the examples hold no tensor.
+        ValueError: the module cannot be exported, because its control flow depends on data or because the engine lacks
+            operations, each of which is named with its module; `weights` is not one of these formats; `lengths` names
+            an argument or axis that does not exist, or an axis whose length cannot change.
 
     >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
     >>> program.operations, program.spec["lengths"]
@@ -87,7 +88,7 @@ def export(
 
 @contextmanager
 def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
-    """Show the progress of exporting a large model; yield a function that advances to the next of its three stages."""
+    """Show the progress of exporting a large model; yield a function of the name of the next of three stages."""
     from tqdm import tqdm
 
     numbers = sum(tensor.numel() for tensor in (*module.parameters(), *module.buffers()))
@@ -103,7 +104,7 @@ def _progress(module: nn.Module, name: str) -> Iterator[Callable[[str], None]]:
 
 
 def _is_right_at_length_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
-    """Return whether a program is also correct where each length is 1, a case that torch.export does not cover."""
+    """Return whether a program is also correct if each length is 1, a case that torch.export does not cover."""
     shapes = [[1 if isinstance(size, str) else size for size in each["shape"]] for each in program.spec["inputs"]]
     shortest = [
         tensor[tuple(map(slice, shape))] if isinstance(tensor, Tensor) else tensor
@@ -125,7 +126,7 @@ def _is_right_at_length_one(program: Program, module: FunctionModule, tensors: S
 
 
 def _dynamic_shapes(arguments: Sequence[str], example: Sequence[Any], lengths: Lengths) -> tuple[Any, ...]:
-    """Return `dynamic_shapes` for torch.export: the axes of each input whose length may change."""
+    """Return `dynamic_shapes` for torch.export: for each input tensor, which axes are dynamic."""
     if not any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(example)):
         raise TypeError("export follows the module with an example; give one tensor for each input")
     leaves = {name: pytree.tree_leaves(value) for name, value in zip(arguments, example)}
@@ -187,14 +188,14 @@ def _check_called(module: FunctionModule, example: Sequence[Any], name: str) -> 
 
 
 def _copy_leaf(leaf: Any) -> Any:
-    """Return a copy of a tensor; for a view, torch.export would look up its base tensor."""
+    """Return a copy of a tensor, since torch.export looks up the base tensor of a view; other values unchanged."""
     return leaf.detach().clone().contiguous() if isinstance(leaf, Tensor) else leaf
 
 
 def _symbols_and_ranges(
     exported: ExportedProgram, leaves: Sequence[str], lengths: Lengths
 ) -> tuple[dict[str, str], dict[str, list[int | None]]]:
-    """Return the length that each symbol of the graph stands for, and the minimum and maximum of each length."""
+    """Return symbol of the graph -> name of its length, and name of a length -> its minimum and maximum."""
     kinds = {spec.arg.name: spec.kind for spec in exported.graph_signature.input_specs}
     placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
     nodes = [node for node in placeholders if kinds[node.name] == InputKind.USER_INPUT]
@@ -220,7 +221,7 @@ def _symbol(extent: int | torch.SymInt, length: str) -> sympy.Symbol:
     """Return the symbol of a dynamic axis.
 
     Raises:
-        ValueError: the model fixes this axis, or makes it depend on another one.
+        ValueError: the model fixes the size of this axis, or makes it depend on another axis.
     """
     if isinstance(extent, int) or extent.node.expr.is_number:
         raise ValueError(
@@ -250,6 +251,6 @@ def _intersection(first: Sequence[int | None], second: Sequence[int | None]) -> 
 
 
 def _leaf_names(arguments: Sequence[str], example: Sequence[Any]) -> list[str]:
-    """Return a name for each input tensor: its argument's, with a number where the argument holds several."""
+    """Return a name for each input tensor: that of its argument, with a number if the argument holds several."""
     counted = [(name, len(pytree.tree_leaves(value))) for name, value in zip(arguments, example)]
     return [name if count == 1 else f"{name}.{place}" for name, count in counted for place in range(count)]

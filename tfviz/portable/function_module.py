@@ -1,4 +1,4 @@
-"""Wrap a model, one of its methods, or a function and the models it calls in one module, for `torch.export`."""
+"""`FunctionModule`: wrap a model, a method or a function with the models that it calls, for `torch.export`."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from torch.utils import _pytree as pytree
 
 
 class FunctionModule(nn.Module):
-    """A function of flat tensors as a module, whose parts are the modules that it calls."""
+    """A module that calls a function with its flat inputs; its children are the modules that the function calls.
+
+    Args:
+        function: the function or model.
+        parts: name -> module that the function calls.
+        example: arguments of the function, whose nested structure the inputs are unflattened to.
+
+    Attributes:
+        prefix: the beginning of all module paths, "NAME." if there is one part; empty if there are none or several.
+    """
 
     def __init__(self, function: Callable[..., Any], parts: Mapping[str, nn.Module], example: Sequence[Any]):
         super().__init__()
         self._structure = pytree.tree_structure(tuple(example))
-        self._function = [function]  # in a list, or a module would be a part under this name
+        self._function = [function]  # in a list, so that a module is not registered as a child
         for name, part in parts.items():
             self.add_module(name, part)
-        self.prefix = f"{next(iter(parts))}." if len(parts) == 1 else ""  # sites are named as in the one model
+        self.prefix = f"{next(iter(parts))}." if len(parts) == 1 else ""  # for sites named as in the model
 
     def forward(self, *tensors: Tensor) -> Any:
         return self._function[0](*pytree.tree_unflatten(tensors, self._structure))
 
 
 def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule, list[str], str]:
-    """Return the function or model as a module, the names of its arguments, and its own name.
+    """Return a function or model as a `FunctionModule`, the names of its arguments, and its own name.
 
     Raises:
         TypeError: `function` is not callable, or was scripted, traced or exported before.
@@ -45,7 +54,7 @@ def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule
 
 
 def called_modules(function: Callable[..., Any]) -> dict[str, nn.Module]:
-    """Return the modules that a function uses, is, or is a method of, by name; decorators are looked through."""
+    """Return the modules that a function refers to, is, or is a method of, by name; decorators are unwrapped."""
     function = inspect.unwrap(function)
     owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
     if isinstance(owner, nn.Module):
@@ -57,7 +66,7 @@ def called_modules(function: Callable[..., Any]) -> dict[str, nn.Module]:
 
 
 def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
-    """Return the names of a function's arguments; numbers if it is written in C or takes `*args`."""
+    """Return the names of a function's arguments; numbers for those of a C function and of `*args`."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:

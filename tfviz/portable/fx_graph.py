@@ -1,4 +1,4 @@
-"""Read an exported graph into plain data, node by node."""
+"""`GraphReader`: convert an exported graph to the plain data of a program, node by node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ IDENTITY_OPS = {  # tensors of a page are never modified in place
     "dropout",
 }
 RESHAPE_OPS = {"view", "_unsafe_view", "reshape"}
-CHECK_OPS = (  # prefixes of assertions, which hold for all lengths that a program allows
+CHECK_OPS = (  # prefixes of assertions, which are left out: they hold for all lengths that a program allows
     "_assert",
     "sym_constrain",
     "sym_size",
@@ -33,9 +33,9 @@ CHECK_OPS = (  # prefixes of assertions, which hold for all lengths that a progr
 
 
 def is_supported(exported: ExportedProgram) -> bool:
-    """Return whether the engine has all operations of a graph, and none of them modifies a tensor in place.
+    """Return whether the engine has all operations of a graph; it has none in place or in training mode.
 
-    Otherwise the graph must be decomposed, which adds half the time of the export.
+    Otherwise the graph must be decomposed, which makes the export take half as long again.
     """
     return all(_is_supported(node) for node in exported.graph.nodes if node.op == "call_function")
 
@@ -46,12 +46,12 @@ def _is_supported(node: fx.Node) -> bool:
         return not name
     names = (argument.name for argument in node.target._schema.arguments)  # type: ignore[union-attr]
     arguments = dict(zip(names, node.args)) | node.kwargs
-    # a dropout that drops, or a norm by the batch at hand, is only for training
+    # dropout and batch statistics in training mode are not supported
     return not (arguments.get("train") or arguments.get("training"))
 
 
 def operation_name(node: fx.Node) -> str:
-    """Return the operation of a step; empty if the step is a size, one of several results, or a check."""
+    """Return the name of a node's operation; empty for a size, one of several results, or an assertion."""
     if isinstance(node.meta.get("val"), torch.SymInt | int) and not isinstance(node.meta["val"], bool):
         return ""
     name = getattr(node.target, "__name__", str(node.target))
@@ -64,7 +64,7 @@ def operation_name(node: fx.Node) -> str:
 
 
 def output_names(structure: Any) -> list[str]:
-    """Return the name of each tensor that a function returned: its keys, joined by dots."""
+    """Return a name for each leaf of a nested output: its keys, joined by dots; "output" without keys."""
     paths, _ = pytree.tree_flatten_with_path(structure)
     keys = (
         [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path] for path, _ in paths
@@ -73,13 +73,17 @@ def output_names(structure: Any) -> list[str]:
 
 
 class GraphReader:
-    """A reader of exported graphs, which collects the weights in `tensors`.
+    """A converter of an exported graph to the specification of a program.
 
     Args:
-        names: of the input tensors.
-        symbols: the name of each dynamic length.
-        prefix: beginning of the module paths, which is removed.
-        dtype: of the weights.
+        exported: the exported graph.
+        names: the names of the input tensors.
+        symbols: symbol of the graph -> the name of the dynamic length.
+        prefix: the beginning of the module paths, which is removed.
+        dtype: the storage dtype of the weights.
+
+    Attributes:
+        tensors: name -> weight in its storage format, after `to_spec`.
     """
 
     def __init__(
@@ -96,10 +100,11 @@ class GraphReader:
         self.count = 0
 
     def to_spec(self) -> dict[str, Any]:
-        """Return inputs, weights, nodes and outputs.
+        """Return the inputs, weights, nodes and outputs of the program; fill `tensors`.
 
         Raises:
-            ValueError: the engine lacks an operation, or an argument cannot be encoded.
+            ValueError: the engine lacks an operation; an argument cannot be encoded; the graph changes a buffer or an
+                input in place, or returns no tensor.
         """
         nodes = [node for node in self.exported.graph.nodes if node.op == "call_function"]
         self._check_supported(nodes)
@@ -119,7 +124,7 @@ class GraphReader:
             if isinstance(value, torch.SymFloat | torch.SymBool):
                 raise ValueError(DATA_DEPENDENT.capitalize())
             for result in pytree.tree_leaves(value):
-                if isinstance(result, Tensor):  # of a dtype and a shape that travel, which says more than its operation
+                if isinstance(result, Tensor):  # first, since these errors are clearer
                     dtype_name(result.dtype), encode_shape(result, self.symbols)
             if not _is_supported(node):
                 missing.setdefault(operation_name(node), set()).add(self._path(node) or "the function")
@@ -172,7 +177,7 @@ class GraphReader:
         return number
 
     def _step(self, node: fx.Node) -> dict[str, Any] | None:
-        """Return a step as plain data; None for a size, a check, a copy or one of several results."""
+        """Return a node as plain data; None for a size, an assertion, a copy or one of several results."""
         value: Any = node.meta.get("val")
         name, path = operation_name(node), self._path(node)
         source: Any = node.args[0] if node.args else None
@@ -198,7 +203,7 @@ class GraphReader:
         }
 
     def _pattern(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
-        """Return the attention site of this step, if it computes attention, by the naming rule of `look.capture`."""
+        """Return {"pattern": site}, named as by `look.capture`, if the node computes attention; else an empty dict."""
         rank = node.meta["val"].dim() if name == "softmax.int" else 0
         over_keys = rank >= 3 and node.args[1] in (-1, rank - 1)
         return {"pattern": f"{path}.pattern".removeprefix(".")} if over_keys or "scaled_dot_product" in name else {}

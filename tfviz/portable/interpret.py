@@ -1,4 +1,4 @@
-"""Run a program in Python, step by step with torch's own operations: the reference for the page's engine."""
+"""Run a program in Python by PyTorch's operators: the reference implementation for the page's engine."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def run(
     edit: Mapping[str, Edit],
     known: set[tuple[int, ...]] | None,
 ) -> dict[str, Tensor]:
-    """Run a program's steps and return its outputs by name; see `Program.__call__`.
+    """Run the nodes of a program and return its outputs by name; see `Program.__call__`.
 
     Args:
-        spec: the program.
-        weights: the weights of the program.
+        spec: the specification of the program.
+        weights: the weights of the program, in its order.
         inputs: the inputs, in the order of the program.
-        edit: edits of attention weights, by site.
-        known: lengths that are known to fit into memory, to which those of this run are added; None: no check is
-            needed.
+        edit: site -> edit of its attention weights.
+        known: combinations of lengths whose memory and work are known to be affordable; those of this run are added.
+            None: nothing is checked.
     """
     _check_edits(spec, edit)
     values, lengths = _convert_inputs(spec, inputs)
@@ -58,7 +58,7 @@ def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
 
 
 def _convert_inputs(spec: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
-    """Return the inputs in the program's dtypes, and the lengths that follow from their shapes."""
+    """Return the inputs in the program's dtypes, and the dynamic lengths, by name, from their shapes."""
     if len(inputs) != len(spec["inputs"]):
         names = ", ".join(declared["name"] for declared in spec["inputs"])
         raise ValueError(f"{spec['name']} takes {names}; {len(inputs)} were given")
@@ -91,7 +91,7 @@ def _run_steps(
     edit: Mapping[str, Edit],
     device: str,
 ) -> None:
-    """Compute all steps, and add their results to the values."""
+    """Compute all nodes in order, and append their results to `values`."""
     for place, node in enumerate(spec["nodes"]):
         key = f"program.nodes[{place}]"
         result = _run_step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
@@ -127,7 +127,7 @@ def _run_step(
 
 
 def _edit_weights(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:
-    """Edit weights as `look.capture` does; batch and heads in one axis, as in MultiheadAttention, are split first."""
+    """Return edited weights; an axis of batch x heads, as in `nn.MultiheadAttention`, is split for the edit."""
     texts = values[0].shape[0] if values[0].dim() else 0
     if weights.dim() != 3 or not texts or weights.shape[0] % texts:
         return apply_edit(site, weights, edit)
@@ -147,7 +147,7 @@ def _resolve_argument(argument: Any, values: list[Tensor], lengths: Mapping[str,
 def _attend(
     edit: Edit, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout: float, causal: bool, *more: Any
 ) -> Tensor:
-    """Compute attention with editable weights (Vaswani et al. 2017, equation 1)."""
+    """Return attention's output with edited weights (Vaswani et al. 2017, equation 1)."""
     scale, grouped = more
     if grouped:
         key, value = (tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1) for tensor in (key, value))

@@ -1,4 +1,4 @@
-"""Export a language model as two programs: one reads a text, the other continues it by a token."""
+"""Export a language model as two programs: `read` for a text, `step` for one more token with a key/value cache."""
 
 from __future__ import annotations
 
@@ -13,11 +13,16 @@ from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
-EXAMPLE_LENGTH = 5  # tokens of the text with which the model is traced
+EXAMPLE_LENGTH = 5  # tokens with which the model is traced
 
 
 class ExportCache:
-    """Keys and values of one attention as inputs and outputs of a program, in place of `layers.KVCache`."""
+    """The key/value cache of one attention in an exported program, with the methods of `layers.KVCache`.
+
+    Args:
+        keys: [batch, head, position, head_dim]; None: the cache is empty.
+        values: [batch, head, position, head_dim]; None: the cache is empty.
+    """
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None):
         self.keys, self.values = keys, values
@@ -36,15 +41,17 @@ class ExportCache:
 def export_language_model(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
     """Export a language model as the program `read` and, if it has a cache, the program `step`.
 
-    `read` returns the logits after every token of a text, `step` those after one more token.
+    `read` returns the logits at every token of a text; `step` returns those at one more token, given the cached keys
+    and values.
 
     Args:
-        model: called with ids [batch, position], returns logits, or an object that has them as `.logits`. If it has a
-            `new_cache()` that returns keys and values, as `models.GPT` does, it is called with those, too.
-        weights: storage format; see `export`.
+        model: a model of ids [batch, position] that returns logits, or an object with `.logits`. If it has a method
+            `new_cache` that returns caches with a method `extend`, as `models.GPT` does, it is called with ids and
+            caches, and exported as `step`, too.
+        weights: the storage format of the weights; see `export`.
 
     Raises:
-        ValueError: as `export`.
+        ValueError: as for `export`.
     """
     device = weights_device(model)
     ids = torch.arange(EXAMPLE_LENGTH, device=device)[None] % 2

@@ -1,4 +1,4 @@
-"""Bound the memory and the work of a program before it runs, by running it on meta tensors."""
+"""`CostLimit`: bound the memory and work of a program by running it on meta tensors first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from tfviz.checks import total_memory
 
-MAX_MULTIPLICATIONS = 10**12  # which take some minutes
-MULTIPLICATIONS_PER_NUMBER = 8  # which reading or writing a number counts as
+MAX_MULTIPLICATIONS = 10**12  # some minutes of work
+MULTIPLICATIONS_PER_NUMBER = 8  # the cost of reading or writing one number
 MULTIPLICATIONS_PER_CALL = 10**6
 MAX_RESULTS = 100_000  # of one operator
 PRODUCT_OPS = ("mm", "bmm", "addmm", "baddbmm", "addmv", "mv", "convolution", "_cdist_forward", "mkldnn_rnn_layer")
@@ -22,10 +22,13 @@ SPLIT_OPS = ("split", "split_with_sizes", "unbind", "unsafe_split")
 
 
 class CostLimit(TorchDispatchMode):
-    """A mode that counts the memory and work of operators on meta tensors, including those inside other operators.
+    """A dispatch mode that sums the memory and work of operators on meta tensors.
+
+    It includes operators that other operators call.
 
     Raises:
-        ValueError: the operators would take more memory than this machine has, or hours of work.
+        ValueError: inside the context, if operators would take more memory than this machine has or more than some
+            minutes of work.
     """
 
     def __init__(self) -> None:
@@ -60,7 +63,7 @@ def _operation_cost(name: str, inputs: Sequence[Tensor], results: Sequence[Tenso
 
 
 def _result_count(tensor: Tensor, size: Any = 0, dim: int = 0, *more: Any) -> int:
-    """Return a lower bound on the number of parts into which a tensor is split."""
+    """Return an estimate of the number of parts into which a tensor is split, from its largest axis."""
     if isinstance(size, Sequence):
         return len(size)
     return max(tensor.shape, default=0) // max(1, size if size > 1 else 1)
@@ -77,5 +80,5 @@ def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def to_meta(tensor: Tensor) -> Tensor:
-    """Return a meta tensor, without numbers, of the same shape and dtype."""
+    """Return a meta tensor of the same shape and dtype."""
     return torch.empty_like(tensor, device="meta")

@@ -1,7 +1,7 @@
-"""The operations of the page's engine, by aten's names: those of `view/js/engine/operations.js`.
+"""`OPERATIONS`: the names of the aten operators that the page's engine has (`view/js/engine/operations.js`).
 
-They are the operations into which PyTorch decomposes others, and those that models call on almost every line or that
-are faster in one step. Other operators are decomposed into them; see `operators.decompositions`.
+These are the operators into which PyTorch decomposes others, and operators that are common in models or faster as one
+step. Other operators are decomposed into them; see `operators.decompositions`.
 """
 
 OPERATIONS = frozenset(
@@ -32,5 +32,5 @@ OPERATIONS = frozenset(
     xlogy.Scalar_Other xlogy.Tensor zeros zeros_like
     """.split()  # noqa: SIM905
 )
-# arguments that say where or how a result lies in memory, or do not change it
+# arguments that only affect the memory of a result, or not the result at all
 OMITTED_ARGUMENTS = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}

@@ -1,4 +1,4 @@
-"""Look up and call PyTorch's operators for `OPERATIONS`, the only ones that a program can name."""
+"""Look up and call PyTorch's operators by name; only those of `OPERATIONS` are allowed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from torch import Tensor
 
 from tfviz.portable.operations import OMITTED_ARGUMENTS, OPERATIONS
 
-# memory that nothing was written to would show what lay in it
+# uninitialized memory could reveal earlier content
 REPLACED_OPS = {"empty.memory_format": "zeros", "empty_like": "zeros_like"}
 TRUNCATING_OPS = ("div.Scalar_mode", "div.Tensor_mode")
 
 
 class Parameter(NamedTuple):
-    """A parameter of an operator; `kind` is its type in the schema, such as `Optional[List[int]]`."""
+    """A parameter of an operator.
+
+    Attributes:
+        name: the name of the parameter.
+        kind: its type in the schema, such as `Optional[List[int]]`.
+        keyword: whether it is keyword-only.
+    """
 
     name: str
     kind: str
@@ -24,7 +30,13 @@ class Parameter(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """An operator and its parameters; `creates` is True if it creates a tensor from none, and so takes a device."""
+    """An operator and its parameters.
+
+    Attributes:
+        overload: the operator, of `torch.ops.aten`.
+        parameters: its parameters, without those of `OMITTED_ARGUMENTS`.
+        creates: whether it creates a tensor without tensor arguments, and so takes a device.
+    """
 
     overload: Any
     parameters: tuple[Parameter, ...]
@@ -37,7 +49,7 @@ def _overload(name: str) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """Return PyTorch's decompositions of operators that are not in `OPERATIONS`, for `run_decompositions`."""
+    """Return PyTorch's decompositions except those of `OPERATIONS`, for `run_decompositions`."""
     table = torch.export.default_decompositions()
     for name in OPERATIONS:
         table.pop(_overload(name), None)
@@ -46,7 +58,7 @@ def decompositions() -> dict[Any, Any]:
 
 @cache
 def operator(name: str) -> Operator:
-    """Return an operator by its exact name and overload, such as `add.Tensor`.
+    """Return an operator by its name and overload, such as `add.Tensor`.
 
     Raises:
         ValueError: the operator is not one of `OPERATIONS`.
@@ -65,7 +77,16 @@ def operator(name: str) -> Operator:
 
 
 def call_operator(name: str, args: list[Any], device: str) -> Any:
-    """Call an operator and return its results, without dropout, since a program computes in eval mode."""
+    """Call an operator and return its results; dropout is disabled, since a program computes in eval mode.
+
+    Args:
+        name: the name and overload of the operator.
+        args: a value for each parameter, in order.
+        device: the device of tensors that the operator creates, "cpu" or "meta".
+
+    Raises:
+        ValueError: the operator is not one of `OPERATIONS`; an id is out of the rows of an embedding.
+    """
     called = operator(name)
     named = dict(zip([parameter.name for parameter in called.parameters], args))
     if "dropout_p" in named:
@@ -77,7 +98,7 @@ def call_operator(name: str, args: list[Any], device: str) -> Any:
     keywords = {parameter.name: named.pop(parameter.name) for parameter in called.parameters if parameter.keyword}
     keywords = {key: value for key, value in keywords.items() if value is not None}
     results = called.overload(*named.values(), **keywords, **({"device": device} if called.creates else {}))
-    if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
+    if name == "_native_batch_norm_legit_no_training":  # other devices return two empty tensors
         return results[0], results[1].new_zeros(0), results[2].new_zeros(0)
     return results
 
@@ -89,7 +110,7 @@ def _check_rows(ids: Tensor, rows: int) -> None:
 
 
 def _truncated_division(dividend: Any, divisor: Any) -> Tensor:
-    """Divide and truncate toward zero; dividing the smallest int64 by -1 in PyTorch would end the process."""
+    """Return the quotient, truncated toward zero; in PyTorch, the smallest int64 divided by -1 ends the process."""
     if torch.result_type(torch.as_tensor(dividend), divisor).is_floating_point:
         return torch.div(dividend, divisor, rounding_mode="trunc")
     negates = torch.as_tensor(divisor) == -1

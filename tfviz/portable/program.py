@@ -1,4 +1,4 @@
-"""Programs: models or functions as plain data and tensors, which can be saved, loaded, run and packed."""
+"""`Program`: an exported graph as plain data and tensors, which can be saved, loaded, run and packed for a page."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from tfviz.validation import describe
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Program:
-    """A model or function that runs outside Python.
+    """An exported model or function, which runs in a page without Python.
+
+    A program can name only the operations of `OPERATIONS`, and its parts are validated when it is constructed. So it is
+    safe to run a program from an untrusted source: it only computes with its tensors.
 
     Attributes:
-        spec: plain values only. `lengths`: the minimum and maximum of each length, None where there is none. `inputs`
-            and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and dtypes of
-            the results. `outputs`: names, and numbers of values. Values are numbered: inputs, weights, then the results
-            of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`, `{"f": "inf"}`; a
-            size is a number, the name of a length, or `[operator, size, ...]`.
-        tensors: the weights by name, in their storage format; an int8 weight comes with `NAME:scale`, a float32 for
-            each row.
-
-    A program can name only the operations of `OPERATIONS`, and its parts are checked against each other when it is
-    constructed. So a program from an untrusted source can be run: it computes with its tensors and does nothing else.
+        spec: the specification, plain values. `lengths`: the minimum and maximum of each dynamic length, None for no
+            maximum. `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, path of the module,
+            shapes and dtypes of the results. `outputs`: name, number of the value. Values are numbered in the order of
+            inputs, weights, results of the nodes. An argument is a plain value, `{"t": number of a value}`,
+            `{"s": size}` or `{"f": "inf"}`. A size is a number, the name of a length, or `[operator, size, ...]`.
+        tensors: the weights by name, in their storage format. An int8 weight has a float32 scale for each row, named
+            `NAME:scale`.
 
     Raises:
-        ValueError: `spec` and `tensors` are not a program; the message names the key.
+        ValueError: `spec` and `tensors` do not form a program; the message names the key.
     """
 
     spec: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     _affordable_lengths: set[tuple[int, ...]] | None = field(
         default_factory=set, init=False
-    )  # lengths known to be affordable
+    )  # lengths checked by CostLimit; None: no check
 
     def __post_init__(self) -> None:
         validate(self.spec, self.tensors)
 
     @classmethod
     def _of_model(cls, spec: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
-        """Construct a program from a local model, which needs no bound on its memory and work."""
+        """Return a program of a local model, which is trusted and runs without a limit on memory and work."""
         program = cls(spec, tensors)
         object.__setattr__(program, "_affordable_lengths", None)
         return program
@@ -61,12 +61,12 @@ class Program:
 
     @property
     def operations(self) -> list[str]:
-        """The program's distinct operations, by aten's names."""
+        """The names of the program's distinct operations, sorted."""
         return sorted({node["op"] for node in self.spec["nodes"]})
 
     @property
     def sites(self) -> list[str]:
-        """The sites at which attention can be captured and edited, named as in `look.capture`."""
+        """The sites of attention patterns, which can be edited, named as by `look.capture`."""
         return [node["pattern"] for node in self.spec["nodes"] if "pattern" in node]
 
     @property
@@ -79,11 +79,11 @@ class Program:
 
     @property
     def nbytes(self) -> int:
-        """Size of the stored weights, in bytes."""
+        """The size of the stored weights, in bytes."""
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weight(self, name: str) -> Tensor:
-        """Return a weight in the dtype with which the program computes: float32, int64 or bool.
+        """Return a weight in the dtype of the computation: float32, int64 or bool.
 
         Raises:
             LookupError: no weight has this name.
@@ -98,16 +98,16 @@ class Program:
     def __call__(
         self, *inputs: Tensor, edit: Mapping[str, Callable[[Tensor], Tensor]] | None = None
     ) -> dict[str, Tensor]:
-        """Compute the outputs, by name, in Python: the reference for the page's engine.
+        """Return the outputs by name, computed in Python: the reference for the page's engine.
 
         Args:
             *inputs: the inputs, in the order of the program.
-            edit: site -> function that replaces its weights, as in `look.capture`.
+            edit: site -> function of its attention weights that returns others, as for `look.capture`.
 
         Raises:
-            TypeError: an input is not a tensor.
+            TypeError: an input is not a tensor; `edit` is not a mapping of functions.
             ValueError: an input has another shape or dtype; a length is out of range; an edit returns another shape or
-                dtype; a step cannot be computed, or would take more memory than this machine has.
+                dtype; a node cannot be computed, or would take too much memory or work.
             LookupError: `edit` names a site that does not exist.
         """
         if not isinstance(edit, Mapping | None):
@@ -116,7 +116,7 @@ class Program:
         return run(self.spec, weights, inputs, dict(edit or {}), self._affordable_lengths)
 
     def save(self, path: str | Path) -> Path:
-        """Write the program as one safetensors file."""
+        """Write the program as one safetensors file; return its path."""
         path = files.expand_user(path)
         with files.atomic(path) as draft:
             files.save_tensors(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
@@ -124,11 +124,11 @@ class Program:
 
     @classmethod
     def load(cls, path: str | Path) -> Program:
-        """Read what `save` wrote; never unpickles.
+        """Return a program that `save` wrote, without unpickling.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is damaged, or is something else.
+            ValueError: the file is damaged, or does not hold a program.
         """
         path = files.expand_user(path)
         tensors, metadata = files.load_tensors(path)
@@ -143,13 +143,13 @@ class Program:
 
 
 def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
-    """Return programs in the page's form: plain values by name, and the bytes of all weights, each stored once.
+    """Return programs in the form for a page: plain values by name, and the bytes of all weights, without duplicates.
 
-    The entry of a weight holds the place of its bytes, `[start, length]`, and its storage format.
+    The entry of a weight has `at`, the offset and length of its bytes, and `stored`, its storage format.
 
     Raises:
         TypeError: a value is not a `Program`.
-        ValueError: a program was modified after its construction and is no longer valid.
+        ValueError: a program was modified after its construction, and is no longer valid.
     """
     for name, program in programs.items():
         if not isinstance(program, Program):
@@ -182,7 +182,11 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
 
 
 def quantize(tensor: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """Return a weight in its storage format, and for int8 the scale of each row, from the row's largest number."""
+    """Return a weight in its storage format, and for int8 the scale of each row, else None.
+
+    Weights that int8 does not suit (vectors, or with infinity) are stored as float16; small weights (below 256 numbers)
+    and those out of float16's range as float32.
+    """
     tensor = tensor.detach().cpu()
     if not tensor.is_floating_point():
         return (tensor if tensor.dtype == torch.bool else tensor.long()).contiguous(), None

@@ -1,4 +1,4 @@
-"""Encode sizes that depend on the lengths of the inputs, each as a number, a name, or an operator and its parts."""
+"""Encode, check and evaluate sizes: numbers, names of dynamic lengths, or expressions of them as plain data."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ OPERATOR_SYMBOLS = {
 
 
 def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> Size:
-    """Encode a size of an exported graph as plain data.
+    """Return a size of an exported graph as plain data.
 
     Args:
         value: a number or a symbolic expression.
-        names: the length that each symbol of the graph stands for.
+        names: symbol of the graph -> the name of the dynamic length.
 
     Raises:
-        LookupError: a symbol is not the length of an input, but depends on data.
+        LookupError: a symbol is not a length of an input; it depends on data.
         NotImplementedError: the expression has an operator that a page cannot compute.
 
     >>> n = sympy.Symbol("s0", integer=True)
@@ -68,7 +68,12 @@ def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> S
 
 
 def check_size(value: Any, key: str, lengths: Collection[str]) -> None:
-    """Check that a value is a size of these lengths.
+    """Check that a value is a size in terms of these lengths.
+
+    Args:
+        value: the value.
+        key: the key of the value, for messages.
+        lengths: the names of the dynamic lengths.
 
     Raises:
         ValueError: the value is not such a size, or has too many parts.
@@ -78,7 +83,7 @@ def check_size(value: Any, key: str, lengths: Collection[str]) -> None:
 
 
 def _remaining_parts(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
-    """Check a size and return the number of parts that it may still have."""
+    """Check a size; return the number of parts that remain of the limit, negative if it is exceeded."""
     if type(value) is int:
         if not abs(value) <= INT32_MAX:
             raise ValueError(f"{key} is a number of {value.bit_length()} bits; it must be below 2**31")
@@ -101,7 +106,7 @@ def _remaining_parts(value: Any, key: str, lengths: Collection[str], parts: int,
 
 
 def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
-    """Return the value of a size for these lengths.
+    """Return the value of a size, given the dynamic lengths.
 
     Raises:
         ValueError: the size divides by zero, or is 2**62 or more.
@@ -124,10 +129,16 @@ def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
 
 
 def bind_dims(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:
-    """Set the lengths that a shape names to the sizes of an input's actual shape.
+    """Set the lengths that a declared shape names to the sizes of an input's actual shape.
+
+    Args:
+        shape: the declared shape.
+        actual: the actual shape.
+        lengths: name -> value of the lengths known so far, which is updated.
+        name: the name of the input, for messages.
 
     Raises:
-        ValueError: the shape does not fit.
+        ValueError: the shapes do not match, or a length has two values.
     """
     fits = len(shape) == len(actual)
     for declared, size in zip(shape, actual):

@@ -1,4 +1,4 @@
-"""Check that a program's description fits itself, the operators of PyTorch, and its tensors."""
+"""Validate the specification of a program: its schema, operators, arguments, values and tensors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _check_side(value: Any, key: str) -> None:
 
 
 def _accept_any(value: Any, key: str) -> None:
-    """Accept any value: arguments and sizes are checked with their operator."""
+    """Accept any value; arguments and sizes are checked later, with their operator."""
 
 
 SHAPE_SCHEMA = list_of(_check_side, maximum=64)
@@ -65,10 +65,10 @@ PROGRAM_SCHEMA = object_of(
 
 
 def validate(spec: Any, tensors: Any) -> None:
-    """Check a program's description and its tensors.
+    """Check the specification of a program and its tensors.
 
     Raises:
-        ValueError: they do not form a program; the message names the key.
+        ValueError: the two do not form a program; the message names the key.
     """
     if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
         raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
@@ -161,7 +161,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
 
 
 def _check_functional(op: str, args: Mapping[str, Any], key: str) -> None:
-    """Refuse a step in training mode, with random numbers, or with sizes that depend on data."""
+    """Raise ValueError for a node in training mode, or one whose output size depends on data."""
     trains = next((name for name in ("training", "train") if args.get(name)), "")
     if op == "instance_norm" and args["use_input_stats"] and (args["running_mean"] or args["running_var"]):
         trains = "use_input_stats"
@@ -177,7 +177,7 @@ def _check_value(value: Any, key: str, count: int) -> None:
 
 
 def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Callable[..., None]]) -> None:
-    """Check the argument for a parameter of this type in PyTorch's schema, such as `Optional[List[int]]`."""
+    """Check an argument against the type of its parameter in PyTorch's schema, such as `Optional[List[int]]`."""
     if kind.startswith("Optional["):
         if value is None:
             return
@@ -187,7 +187,7 @@ def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Ca
         if type(value) is list:
             list_of(lambda one, place: _check_argument(one, kind, place, references))(value, key)
             return
-        if kind != "int":  # one integer stands for as many as there are axes
+        if kind != "int":  # one integer is valid for all axes
             fail(value, key, "a list")
     form = next(iter(value)) if type(value) is dict and len(value) == 1 else ""
     if kind in REFERENCED_KINDS.get(form, ()):
@@ -212,12 +212,12 @@ def _check_tensor_or_scalar(value: Any, key: str) -> None:
 
 
 INTEGER_SCHEMA = integer(-INT32_MAX, INT32_MAX)
-REFERENCED_KINDS = {  # reference -> kinds of parameters it can stand for; PyTorch accepts a number for a tensor
+REFERENCED_KINDS = {  # kind of reference -> types of parameters that accept it; PyTorch accepts a number for a tensor
     "t": ("Tensor",),
     "s": ("Tensor", "number", "float", "int"),
     "f": ("Tensor", "number", "float"),
 }
-PARAMETER_CHECKS = {  # kind of parameter -> check of a plain value
+PARAMETER_CHECKS = {  # type of parameter -> check of a plain value
     "Tensor": _check_tensor_or_scalar,
     "number": _check_scalar,
     "float": _check_finite,

@@ -1,23 +1,24 @@
-"""Study a model: patch activations, read layers, attribute logits, score heads over a data set.
+"""Analyses of a model: activation patching, logit lens, logit attribution, and head scores over a data set.
 
-An analysis returns a `Table` (numbers, a name for each axis, a label for each position on it, a unit), or, over a data
-set, `Statistics`, whose mean is one.
+An analysis of a prompt returns a `Table`: numbers with a name for each axis, a label for each position on it, and a
+unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
 
-    patching        activations of one run put into another (patch_sweep; partial_results keeps long sweeps)
+    patching        put activations of one run into another (patch_sweep; partial_results stores long sweeps)
     path_patching   the same, only through chosen later heads (path_sweep)
     means           mean activations over a data set, for mean ablation
-    lens            the logit lens: each layer's prediction, and a metric of it
-    attribution     what each part adds to a logit (residual_terms finds what adds up to the residual stream)
-    aggregation        any measure over a data set (collate, statistics, resumable_statistics)
-    head_weights    weights of heads apart from a text, and their composition (head_responses)
-    heads, compare  scores of heads over a data set (aligned_texts); two checkpoints over a data set
-    training_maps   maps while a model is trained
-    map_store       many maps in one folder
+    lens            the logit lens: the prediction of each layer, or a metric of it
+    attribution     the contribution of each part to a logit (residual_terms splits the residual stream into terms)
+    aggregation     statistics of any measure over a data set (collate, statistics, resumable_statistics)
+    head_weights    W_Q, W_K, W_V and W_O of each head, and the composition of heads (head_responses)
+    heads           head scores over a data set (aligned_texts)
+    compare         the difference between two checkpoints over a data set
+    training_maps   attention maps during training
+    map_store       many attention maps in one folder
 
-They use `inputs`, the arguments of a model's call, `metrics`, `sites` and `patch_targets`, `block_replay`, which skips
-blocks whose output cannot change, and `partial_forward`, which computes only what the metric reads (`last_position`,
-`token_logits`). `aggregate` measures each batch by `batch_statistics`, here or on the workers of a Dask cluster
-(`cluster`).
+Shared modules: `inputs` (the arguments of a model's call), `metrics`, `sites`, `patch_targets`, `block_replay` (skips
+blocks whose output cannot change) and `partial_forward` (computes only what the metric reads; `last_position`,
+`token_logits`). `aggregate` measures each batch by `batch_statistics`, in this process or on the workers of a Dask
+cluster (`cluster`).
 """
 
 from tfviz.study.aggregation import aggregate

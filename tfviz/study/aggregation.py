@@ -1,4 +1,4 @@
-"""`aggregate`: statistics of any measure over a data set of any size."""
+"""`aggregate`: statistics of a measure over a data set, in constant memory."""
 
 from __future__ import annotations
 
@@ -69,40 +69,39 @@ def aggregate(
 ) -> Statistics | dict[str, Statistics]:
     """Return statistics of a measure over a data set: mean, variance and the texts with the largest values.
 
-    Memory does not grow with the data set. Where `torch.distributed` has a process group (as after `learn.fit` under
-    `torchrun` or `accelerate launch`), every process takes its share of the batches and has the complete result at the
-    end; others merge theirs by `Statistics.merge`. With a Dask client, its workers measure the batches, and the result
-    is that of one process.
+    Memory does not grow with the data set. If `torch.distributed` has a process group (as after `learn.fit` under
+    `torchrun` or `accelerate launch`), each process measures a share of the batches and returns the complete result.
+    Without a process group, results of separate processes can be merged by `Statistics.merge`. With a Dask client, its
+    workers measure the batches, and the result equals that of one process.
 
     Args:
         model: the model to measure.
-        texts: batches, as a `DataLoader` gives them: ids [batch, position], a model's arguments by name or in a tuple;
-            or single texts, a list of strings or a `datasets.Dataset`, which are batched here. Every process goes
-            through all of them.
-        measure: called with the capture and the inputs of each batch; returns values for each of its texts: a tensor
-            [batch, ...], a `Table` whose first axis is "text", or several by name, with NaN for a text without a value.
-            An example is `study.HeadScores()`. If it has an attribute `lazy` that is true, so is the capture: a map is
-            computed when the measure asks for it.
+        texts: batches, such as those of a `DataLoader`: ids [batch, position], or a model's arguments by name or in a
+            tuple. Or single texts, a list of strings or a `datasets.Dataset`, which are collated into batches. Every
+            process iterates over all of them.
+        measure: a function of the capture and the `Inputs` of each batch, such as `study.HeadScores()`. It returns a
+            tensor [batch, ...], a `Table` whose first axis is "text", or a dictionary of several; a value is NaN where
+            a text has none. If its attribute `lazy` is true, the capture is lazy: a map is computed when it is read.
         sites: globs of the sites to capture for the measure.
         tokenize: strings -> the model's arguments, padded, such as a Hugging Face tokenizer with `padding=True` and
             `return_tensors="pt"`; for strings only.
-        batch_size: number of single texts in a batch.
-        top: number of texts with the largest values to keep.
-        progress: show a bar.
-        resume: a file to which the statistics are written from time to time; a call with the same arguments continues
-            from it.
-        client: a `distributed.Client` of Dask (the extra `cluster`), to whose workers the model and the measure are
-            copied once, and texts batch by batch; None: the model runs here.
+        batch_size: the number of single texts in a batch.
+        top: the number of texts with the largest values to keep.
+        progress: whether to show a progress bar.
+        resume: a file to which the statistics are written about every 30 seconds; a call with the same arguments
+            continues from it.
+        client: a `distributed.Client` of Dask (the extra `cluster`). The model and the measure are copied to its
+            workers once, and the texts batch by batch. None: the model runs in this process.
 
     Returns:
-        `Statistics`; or name -> `Statistics`, if the measure returns several.
+        `Statistics`, or name -> `Statistics` if the measure returns a dictionary.
 
     Raises:
         ImportError: a client is given, and Dask is not installed.
         LookupError: no site matches.
-        TypeError: the measure returns something else.
-        ValueError: there is no text; a batch has another number of values than texts; the file is of another analysis;
-            the client is closed or has no workers, or the model cannot be pickled for them.
+        TypeError: the measure returns neither a tensor nor a `Table` of one value for each text.
+        ValueError: there is no text; the number of values of a batch is not its number of texts; the file belongs to
+            another analysis; the client is closed or has no workers; the model or the measure cannot be pickled.
 
     >>> import torch
     >>> from tfviz import models
@@ -132,7 +131,7 @@ def aggregate(
 def _measure_batches(
     measurement: BatchMeasurement, batches: Iterator[tuple[int, Inputs]], client: Any
 ) -> Iterator[Result]:
-    """Return the statistics of each batch, in order, measured here or by the workers of a client."""
+    """Return the statistics of each batch, in order, computed in this process or by the workers of a client."""
     if client is None:
         return (measurement.run(inputs, first) for first, inputs in batches)
     check_picklable(measurement)
@@ -140,5 +139,5 @@ def _measure_batches(
 
 
 def _measure_key(measure: Measure) -> str:
-    """Return the repr of a measure without the addresses of functions."""
+    """Return the repr of a measure without memory addresses, so that it is the same in each process."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(measure))

@@ -1,4 +1,4 @@
-"""Pad a batch on the right, and find the keys that each kind of head looks at, once for each batch."""
+"""`AlignedTexts` and `MarkedTexts`: the texts of a batch with padding on the right, and their visible keys."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tfviz.shapes import Bool, Float, Int
 
 
 class VisibleKeys(NamedTuple):
-    """What the queries of a layer may see.
+    """The keys that the queries of a layer may attend to.
 
     Attributes:
-        mask: as it was captured, True where a query may look; None: everywhere.
-        sees: [#text, #head, query], whether a query may see anything.
-        uniform: [text, #head, kind], the shares of uniform attention.
+        mask: the captured mask, True where a query may attend; None: to all keys.
+        sees: [#text, #head, query], whether a query may attend to any key.
+        uniform: [text, #head, kind], the share of each kind under uniform attention.
     """
 
     mask: Tensor | None
@@ -26,14 +26,19 @@ class VisibleKeys(NamedTuple):
 
 
 class MarkedTexts:
-    """The texts of a batch and their marks; what queries may see is computed once for layers with the same mask."""
+    """The texts of a batch and their marked cells; visible keys are computed once for layers with the same mask."""
 
     def __init__(self, aligned: AlignedTexts, marks: Marks) -> None:
         self.aligned, self.marks = aligned, marks
-        self._visible: VisibleKeys | None = None  # of the last layer
+        self._visible: VisibleKeys | None = None  # the result of the previous call
 
     def visible_keys(self, mask: Tensor | None, leave_out_first: bool) -> VisibleKeys:
-        """Return what the queries of a layer may see."""
+        """Return the keys that the queries of a layer may attend to.
+
+        Args:
+            mask: the mask of the layer, True where a query may attend; None: to all keys.
+            leave_out_first: whether to exclude the first key.
+        """
         known = self._visible
         if known is not None and _are_equal(known.mask, mask):
             return known
@@ -66,8 +71,11 @@ class AlignedTexts:
     """The texts of a batch with padding moved to the end.
 
     Attributes:
-        ids, is_token: [batch, position]; `is_token` is False at padding.
-        has_padding: whether there is any.
+        ids: [batch, position], the token ids.
+        is_token: [batch, position], False at padding.
+        length: the number of positions.
+        has_padding: whether there is any padding.
+        order: [batch, position], the original index of each position; None if the texts were not reordered.
     """
 
     def __init__(self, ids: Int[Tensor, "batch position"], is_token: Bool[Tensor, "batch position"]) -> None:
@@ -79,16 +87,16 @@ class AlignedTexts:
         self.has_padding = not is_token.all()
 
     def weights(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
-        """Return the weights in the order of the tokens; rows of padding are zeros."""
+        """Return attention weights with padding moved to the end; the rows of padding queries are zeros."""
         weights = self._reordered(weights)
         return weights * self.is_token[:, None, :, None] if self.has_padding else weights
 
     def without_padding(self, cells: Cells) -> Cells:
-        """Return marked cells whose query and key are tokens."""
+        """Return the marked cells [batch, query, key] whose query and key are both tokens, not padding."""
         return cells & self.is_token[:, :, None] & self.is_token[:, None, :] if self.has_padding else cells
 
     def allowed(self, mask: Tensor | None) -> Bool[Tensor, "#batch #head query key"]:
-        """Return a mask, True where a query may look, without padding."""
+        """Return the mask without padding keys, True where a query may attend; None allows all keys but padding."""
         is_token = self.is_token[:, None, None, :].expand(-1, 1, self.length, -1)
         if mask is None:
             return is_token

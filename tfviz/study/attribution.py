@@ -29,34 +29,35 @@ from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
-FAR_LOGIT = 50.0  # logits that small ones are multiplied up to, where no probability is linear in them
+FAR_LOGIT = 50.0  # logits are scaled up to this, where no probability is linear in them
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
 def attribute(model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["part", "head"] = "part") -> Table:
-    """Return the contribution of each part of a model, or each head, to a logit or a difference of logits.
+    """Return the contribution of each part of a model, or of each head, to a logit or a difference of logits.
 
-    The residual stream is a sum: the embeddings, and what every attention and feed-forward network adds. With the last
-    norm's scale held at its value, logits are linear in it, so each term has its share, and the shares add up to the
-    target. It is the direct effect alone, not what a part does to later ones; `patch` measures that. A norm between
-    heads and stream (Gemma 2, OLMo 2) is held in the same way.
+    The residual stream is the sum of the embeddings and the outputs of all attentions and feed-forward networks. If the
+    scale of the last norm is frozen, logits are linear in this sum, so the contributions of its terms add up to the
+    target. They are direct effects only; `patch` also measures effects through later parts. A norm between heads and
+    residual stream (Gemma 2, OLMo 2) is frozen in the same way.
 
     Args:
         model: the model to explain.
-        ids: [batch, position], or a model's arguments by name.
-        target: logits -> one number, linear in them, such as `study.logit(token)` or
-            `study.logit_difference(right, other)`, or one for each text, as with `reduction="none"`.
-        each: "part": the embeddings, each attention, each feed-forward network, and biases after them, adding up to the
-            target; "head": each head through its attention's output projection, layer x head.
+        ids: token ids [batch, position], or a model's arguments by name.
+        target: a linear function of the logits that returns one number, or one for each text (`reduction="none"`), such
+            as `study.logit(token)` or `study.logit_difference(right, other)`.
+        each: "part": the embeddings, each attention, each feed-forward network, and the biases of the last norm and of
+            the output, which add up to the target; "head": each head through its attention's output projection.
 
     Returns:
-        A table in the unit of the target, whose first axis is the text if the target is one number for each; its notes
-        have the `target` itself.
+        A table [part] or [layer, head] in the unit of the target. If the target is one number for each text, the first
+        axis is the text. The notes hold the value of the `target`.
 
     Raises:
         TypeError: the target is neither one number nor one for each text.
         ValueError: the model has no norm after its blocks, or one that is neither a LayerNorm nor an RMSNorm; the
-            target is not linear in the last norm's output, or reads padding; heads pass more than a linear map.
+            target is not linear in the last norm's output, or reads padding; the path from heads to the residual stream
+            is not linear.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=1, heads=3, dim=6), torch.tensor([[1, 2, 3]])
@@ -81,15 +82,16 @@ class _AttributedRun:
     """One run of the model: the terms of its residual stream, and the direction onto which they are projected.
 
     Attributes:
-        value: of the target, [], or [text]; so are shares.
-        terms: of the stream before the last norm.
-        direction: [batch, position, dim]; a term's share is its product with it.
+        value: the value of the target, [] or [text]; contributions have the same shape.
+        terms: the terms of the residual stream before the last norm.
+        direction: [batch, position, dim], the gradient of the target with respect to the residual stream; the
+            contribution of a term is its dot product with the direction.
     """
 
     def __init__(self, model: nn.Module, inputs: Inputs, target: Metric, keeps_heads: bool) -> None:
         self.model = model
         self.trace = ResidualTerms(model, freezes_norms=keeps_heads)
-        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and when
+        self.heads: dict[str, tuple[Tensor, int]] = {}  # site -> outputs of heads, and the time
         edit = {"*.output_heads": self._keep} if keeps_heads else {}
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             with warning_of_shifted_positions(model, inputs):
@@ -119,7 +121,7 @@ class _AttributedRun:
         self._check_linear(inputs, target)
 
     def _share(self, products: Float[Tensor, "batch position dim"]) -> Tensor:
-        """Return the sum of the products of all texts, or of each text if the target is one number for each."""
+        """Return the sum of the products over all axes, or for each text if the target is one number for each text."""
         if self.value.dim() and len(products) != len(self.value):
             raise ValueError(f"the residual stream is {list(products.shape)}, with no axis of texts: take their mean")
         products = products.float()
@@ -135,10 +137,10 @@ class _AttributedRun:
         return kept * 1  # a model may change it in place
 
     def _check_linear(self, inputs: Inputs, target: Metric) -> None:
-        """Raise ValueError unless multiples of the last norm's output result in those multiples of the target.
+        """Raise ValueError unless the target scales with the last norm's output.
 
-        Large ones of both signs, since a probability is nearly linear in small logits, and a maximum in positive
-        multiples.
+        The factors are large, since a probability is nearly linear in small logits, and of both signs, since a maximum
+        is linear in positive factors.
         """
         factor = min(max(8.0, FAR_LOGIT / max(self.largest, 1e-6)), 1000.0)
         tolerance = factor * (0.02 * (self.value - self.rest).abs() + self.noise)
@@ -149,7 +151,11 @@ class _AttributedRun:
                 raise ValueError(f"the target is {NOT_LINEAR}")
 
     def by_part(self) -> tuple[Tensor, dict[str, list[str]]]:
-        """Return the share of each term and bias, adding up to the target, and their axis."""
+        """Return the contributions of terms and biases, which add up to the target, and their axis.
+
+        Raises:
+            ValueError: the contributions do not add up to the target.
+        """
         shares: dict[str, Tensor] = {}
         for term in self.terms:
             share = self._share(self.direction * term.tensor.detach())
@@ -169,14 +175,15 @@ class _AttributedRun:
         return torch.stack(list(shares.values()), -1).float().cpu(), {"part": list(shares)}
 
     def by_head(self) -> tuple[Float[Tensor, "*batch layer head"], dict[str, list[str]]]:
-        """Return the share of each head, and the axes.
+        """Return the contribution of each head, and the axes.
 
         Raises:
-            ValueError: there is more than a linear map between heads and residual stream; layers differ in heads.
+            ValueError: the path from heads to the residual stream is not linear; layers have different numbers of
+                heads.
         """
         shares: dict[str, Tensor] = {}
         before = self.terms[0].time
-        waiting = {site: time for site, (_, time) in self.heads.items() if time > before}  # not those of an encoder
+        waiting = {site: time for site, (_, time) in self.heads.items() if time > before}  # not in encoders
         for term in self.terms:
             for site in [site for site, time in waiting.items() if time <= term.time]:
                 self._check_linear_path(site, waiting.pop(site), term)
@@ -188,7 +195,7 @@ class _AttributedRun:
         return torch.stack(list(shares.values()), -2), {name: labels, "head": range_labels(sizes.pop())}
 
     def _head_share(self, site: str, term: Term) -> Float[Tensor, "*batch head"]:
-        """Return the contribution of each head to the target through a term, which is linear in the head's output."""
+        """Return the contribution of each head to the target through a term that is linear in the head's output."""
         outputs, _ = self.heads[site]
         with torch.enable_grad():
             share = (term.tensor * self.direction).sum()
@@ -199,7 +206,7 @@ class _AttributedRun:
         return of_texts if self.value.dim() else of_texts.sum(0)
 
     def _check_linear_path(self, site: str, start: int, term: Term) -> None:
-        """Raise ValueError if anything but linear maps and norms stands between heads and a term."""
+        """Raise ValueError if a module other than linear maps and frozen norms lies between heads and a term."""
         for time, path in self.trace.leaves.items():
             if not start < time <= term.time or path in self.trace.frozen:
                 continue

@@ -1,4 +1,4 @@
-"""Statistics of a measure over one batch, and their merge: what `aggregate` computes in each process and worker."""
+"""`BatchMeasurement`: the statistics of a measure over one batch, and the merge of several batches."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ SINGLE_TABLE_NAME = "value"  # the name of the table of a measure that returns o
 
 @dataclass(frozen=True)
 class BatchMeasurement:
-    """How a batch is measured.
+    """The settings with which `aggregate` measures each batch, in its own process or on a worker.
 
     Args:
         model: the model to measure, in eval mode.
-        measure: as for `aggregate`.
+        measure: the measure, as for `aggregate`.
         sites: globs of the sites to capture for the measure.
-        top: number of texts with the largest values to keep.
+        top: the number of texts with the largest values to keep.
     """
 
     model: nn.Module
@@ -40,11 +40,16 @@ class BatchMeasurement:
     top: int
 
     def run(self, inputs: Inputs, first: int) -> Result:
-        """Run the model; return the statistics of the measure, by name.
+        """Run the model on a batch; return the statistics of its measures, by name.
 
         Args:
             inputs: the batch, on the model's device.
-            first: the index in the data set of its first text.
+            first: the index of the batch's first text in the data set.
+
+        Raises:
+            LookupError: no site matches.
+            TypeError: the measure returns neither a tensor nor a `Table` of one value for each text.
+            ValueError: the number of values is not the number of texts.
         """
         with torch.no_grad():
             is_lazy = bool(getattr(self.measure, "lazy", False))
@@ -59,7 +64,7 @@ class BatchMeasurement:
 
 
 def _tables(measure: Measure, captured: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:
-    """Yield the tables that a measure returned, by name."""
+    """Yield the name and the values of each table that a measure returns; a tensor is converted to a `Table`."""
     given = measure(captured, inputs)
     for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
         if isinstance(value, Tensor):
@@ -78,10 +83,10 @@ def _tables(measure: Measure, captured: Capture, inputs: Inputs) -> Iterator[tup
 
 
 def merge_results(known: Result, found: Result) -> Result:
-    """Return the statistics of the texts of both, by name; either may be empty.
+    """Merge the statistics of two disjoint sets of texts, by name; either may be empty.
 
     Raises:
-        ValueError: they have different names or axes.
+        ValueError: the two have different names or axes.
     """
     if not known or not found:
         return known or found

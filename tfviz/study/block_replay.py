@@ -1,7 +1,7 @@
-"""`BlockReplay`: run a model again with some blocks replaced by their earlier outputs.
+"""`BlockReplay`: run a model again with some blocks replaced by their recorded outputs.
 
-A sweep over a model changes one place in each run. The blocks before that place have the same outputs as in the
-unchanged run, so stubs return these instead. This halves the work of a sweep over all layers, and a logit lens runs no
+A sweep edits one site in each run. The blocks before that site have the same outputs as in the unchanged run, so they
+are replaced by stubs that return these outputs. This halves the work of a sweep over all layers; a logit lens runs no
 block at all.
 """
 
@@ -20,17 +20,19 @@ from tfviz.study.inputs import Inputs, repeat_batch
 
 
 class BlockReplay:
-    """Record one forward pass, so that later runs can skip blocks that do not change.
+    """A record of one forward pass, with which later runs skip blocks whose output does not change.
 
-    Its blocks are those of `look.blocks`.
+    The blocks are those of `look.blocks`.
 
     Args:
+        model: the model.
         inputs: the arguments of the recorded call; see `observe`.
 
     Attributes:
-        blocks: path -> output of each block that ran once, in the order in which they ended.
-        block_inputs: path -> its first input tensor.
-        starts, ends: path of a module -> when its first call began and ended.
+        blocks: path -> output of each block that ran exactly once, in the order in which they ended.
+        block_inputs: path of a block -> its first input tensor.
+        starts: path of a module -> the time at which its first call began, in events of the run.
+        ends: path of a module -> the time at which its first call ended.
     """
 
     def __init__(self, model: nn.Module, inputs: Inputs) -> None:
@@ -48,8 +50,8 @@ class BlockReplay:
         """Record one call of the model inside the context.
 
         Args:
-            enabled: record it; else do nothing.
-            keep_inputs: fill `block_inputs`, which take as much memory as the outputs.
+            enabled: whether to record the call.
+            keep_inputs: whether to fill `block_inputs`, which takes as much memory as the outputs.
         """
         self._keeps_inputs = keep_inputs
         with hooked(self.model.named_modules() if enabled else (), self._before, self._after):
@@ -73,14 +75,14 @@ class BlockReplay:
             self.blocks[path] = _map_tensors(output, lambda tensor: tensor.detach().clone())
 
     def before(self, path: str) -> list[str]:
-        """Return the blocks that had ended when a module began."""
+        """Return the paths of the blocks that had ended when a module began."""
         return [block for block in self.blocks if self.ends[block] < self.starts.get(path, 0)]
 
     def stack(self) -> list[str]:
-        """Return the blocks of the stack that ran last, first to last.
+        """Return the paths of the blocks of the stack that ran last, in order.
 
         Raises:
-            LookupError: the model has no such stack.
+            LookupError: the model has no stack of blocks that return [batch, position, dim].
         """
         stacks: dict[str, list[str]] = {}
         for path, output in self.blocks.items():
@@ -96,14 +98,14 @@ class BlockReplay:
 
     @contextmanager
     def skipping(self, paths: list[str], times: int, outputs: Mapping[str, Tensor] | None = None) -> Iterator[None]:
-        """Replace blocks by stubs that return their earlier outputs, for the batch repeated `times` times.
+        """Replace blocks by stubs that return their recorded outputs inside the context.
 
-        Hooks of these blocks do not run, edits of open captures among them: the outputs were recorded after them.
+        Hooks of these blocks, such as the edits of open captures, do not run: the outputs were recorded after them.
 
         Args:
             paths: the paths of the blocks.
-            times: how often the batch is repeated.
-            outputs: path -> another first tensor for its stub to return, already repeated.
+            times: the number of repetitions of the batch; outputs are repeated as often.
+            outputs: path -> a tensor, already repeated, that replaces the first tensor of the block's output.
         """
         with ExitStack() as undo:
             for path in paths:
@@ -131,12 +133,12 @@ def hooked(
     before: Callable[..., Any] | None = None,
     after: Callable[..., Any] | None = None,
 ) -> Iterator[None]:
-    """Call functions at each call of these modules inside the context.
+    """Register forward hooks on modules inside the context.
 
     Args:
-        modules: path and module of each.
-        before: takes (path, module, args, kwargs); may return other (args, kwargs).
-        after: takes (path, module, args, kwargs, output); may return another output.
+        modules: pairs of path and module, as of `named_modules`.
+        before: a function of (path, module, args, kwargs), which may return other (args, kwargs).
+        after: a function of (path, module, args, kwargs, output), which may return another output.
     """
     with ExitStack() as hooks:
         for path, module in modules:
@@ -148,12 +150,12 @@ def hooked(
 
 
 def replacing_forward(module: nn.Module, forward: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Replace the forward of a module inside the context; its hooks stay."""
+    """Replace the `forward` of a module inside the context; its hooks still run."""
     return _replacing(module, "forward", forward)
 
 
 def replacing_call(module: nn.Module, call: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Replace a module's whole call inside the context, its hooks and those of all modules included."""
+    """Replace the whole call of a module inside the context; neither its hooks nor global hooks run."""
     return _replacing(module, "_compiled_call_impl", call)  # PyTorch has no public name for it
 
 
@@ -172,13 +174,13 @@ def _replacing(module: nn.Module, name: str, function: Callable[..., Any]) -> It
 
 
 def first_tensor(output: Any) -> Tensor | None:
-    """Return a module's output, or the first part of it, if that is a tensor."""
+    """Return a module's output, or the first item of a tuple or list, if it is a tensor; else None."""
     first = output[0] if isinstance(output, tuple | list) and output else output
     return first if isinstance(first, Tensor) else None
 
 
 def with_first_tensor(output: Any, first: Tensor) -> Any:
-    """Return an output with another first tensor."""
+    """Return a module's output with its first tensor replaced."""
     return (first, *output[1:]) if isinstance(output, tuple | list) else first
 
 

@@ -1,4 +1,4 @@
-"""Check prompts before a model runs: refuse strings, ids out of the vocabulary and malformed masks."""
+"""Checks of prompts before a model runs: strings, ids outside the vocabulary and malformed masks raise errors."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from torch import Tensor, nn
 from tfviz.look.attention_call import is_unmasked
 from tfviz.look.error_hints import TOKENIZER_CALL
 
-MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # arguments that tell padding, 0, from words
-CACHE_ARGUMENT = re.compile("past|cache")  # in the names of arguments with keys and values
+MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # 1 at tokens, 0 at padding
+CACHE_ARGUMENT = re.compile("past|cache")  # in the names of arguments that hold cached keys and values
 POSITIONAL_ADVICE = "a {} holds the model's positional arguments; of ids and targets give ids alone, batch[0]"
 ID_ARGUMENTS = ("input_ids", "decoder_input_ids", "ids")
 
 
 def check_no_string(name: str, values: Any) -> None:
-    """Raise TypeError if a prompt is, or holds, a string."""
+    """Raise TypeError if a prompt is a string or contains one."""
     parts = [values] if isinstance(values, str) else values.values() if isinstance(values, Mapping) else values
     for part in parts:
         first = part[0] if isinstance(part, list | tuple) and part else part
@@ -30,16 +30,16 @@ def check_no_string(name: str, values: Any) -> None:
 
 
 def check_ids(name: str, arguments: Mapping[str, Any], model: nn.Module) -> None:
-    """Raise an error if ids are of another type, or not tokens of the model.
+    """Check the dtype of token ids, and that they are in the model's vocabulary.
 
     Args:
-        name: of the prompt, for messages.
-        arguments: of the model, by name.
+        name: the name of the prompt, for messages.
+        arguments: the model's arguments, by name.
         model: the model.
 
     Raises:
-        TypeError: ids are floats, or whole numbers of one byte or two.
-        ValueError: an id lies outside of the model's table of embeddings.
+        TypeError: the dtype of ids is neither int64 nor int32.
+        ValueError: an id is not a row of the model's input embedding.
     """
     for argument in ID_ARGUMENTS:
         ids = arguments.get(argument)
@@ -52,7 +52,7 @@ def check_ids(name: str, arguments: Mapping[str, Any], model: nn.Module) -> None
         count = _vocab_size(model)
         has_other_parts = any(isinstance(part, Tensor) and part.is_floating_point() for part in arguments.values())
         if count is None or has_other_parts or torch.compiler.is_compiling():
-            continue  # ids of pictures may be mere marks of their places
+            continue  # ids may be placeholders for images
         outside = ids[(ids < 0) | (ids >= count)]
         if len(outside):
             raise ValueError(
@@ -61,7 +61,7 @@ def check_ids(name: str, arguments: Mapping[str, Any], model: nn.Module) -> None
 
 
 def _vocab_size(model: nn.Module) -> int | None:
-    """Return the number of embeddings that a model has for tokens, as far as it tells."""
+    """Return the number of rows of a model's input embedding; None if it is unknown."""
     try:
         table = model.get_input_embeddings()  # type: ignore[operator]
     except (AttributeError, NotImplementedError):
@@ -71,12 +71,12 @@ def _vocab_size(model: nn.Module) -> int | None:
 
 
 def check_positional(name: str, prompt: Any, arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError if ids and targets were given where a model takes ids and a mask, or ids and a cache.
+    """Raise ValueError if a positional argument, such as targets, is passed as the model's mask or cache.
 
     Args:
-        name: of the prompt, for messages.
-        prompt: a tuple or a list of positional arguments; anything else is right.
-        arguments: those whose names are known, by name, in order.
+        name: the name of the prompt, for messages.
+        prompt: the prompt; only a tuple or list of positional arguments is checked.
+        arguments: the arguments whose names are known, by name, in order.
     """
     if not isinstance(prompt, tuple | list):
         return
@@ -89,7 +89,7 @@ def check_positional(name: str, prompt: Any, arguments: Mapping[str, Any]) -> No
 
 
 def shape_advice(prompt: Any, arguments: Mapping[str, Any]) -> str:
-    """Return what to give in place of a prompt that has no axis of texts in some of its tensors, or unlike ones."""
+    """Return advice for a prompt whose tensors have no batch axis, or batch axes of different sizes."""
     flat = [argument for argument, value in arguments.items() if isinstance(value, Tensor) and value.dim() < 2]
     tensors = [value for value in arguments.values() if isinstance(value, Tensor)]
     if len(tensors) == 1 and tensors[0].dim() == 1:
@@ -101,11 +101,11 @@ def shape_advice(prompt: Any, arguments: Mapping[str, Any]) -> str:
 
 
 def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
-    """Raise ValueError if an attention mask is something else, or of another length than the ids.
+    """Raise ValueError if an attention mask has other values than a mask, or another length than the ids.
 
     Args:
-        name: of the prompt, for messages.
-        arguments: of the model, by name.
+        name: the name of the prompt, for messages.
+        arguments: the model's arguments, by name.
     """
     has_past = any(CACHE_ARGUMENT.search(key) and value is not None for key, value in arguments.items())
     for argument in (*MASK_ARGUMENTS, "decoder_attention_mask"):
@@ -127,10 +127,10 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _is_added(mask: Tensor) -> bool:
-    """Return whether a mask [batch, head, query, key] is added to scores."""
+    """Return whether a mask is additive: floats [batch, head, query, key], added to the scores."""
     return mask.dim() == 4 and mask.is_floating_point()
 
 
 def _has_mask_values(mask: Tensor) -> Tensor:
-    """Return where a mask has values that it can have."""
+    """Return, for each element of a mask, whether it is a valid value."""
     return (mask == 0) | (~is_unmasked(mask) if _is_added(mask) else mask == 1)

@@ -1,4 +1,4 @@
-"""`aggregate` on the workers of a Dask cluster, which may be processes of one machine or of many."""
+"""Measure the batches of `aggregate` on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ BATCHES_PER_THREAD = 2  # sent ahead, so that no worker waits for its next batch
 
 
 def check_client(client: Any) -> None:
-    """Check that a Dask client can run something.
+    """Check that an object is a Dask client that can run tasks.
 
     Raises:
         ImportError: Dask is not installed.
-        TypeError: it is not a client, or one for coroutines.
-        ValueError: it is closed, or has no workers.
+        TypeError: the object is not a client, or the client is asynchronous.
+        ValueError: the client is closed, or has no workers.
     """
     with extra("cluster"):
         from distributed import Client
@@ -38,10 +38,10 @@ def check_client(client: Any) -> None:
 
 
 def check_picklable(measurement: BatchMeasurement) -> None:
-    """Check that workers can be sent a model and a measure, before Dask fails in its own words.
+    """Check that the model and the measure can be pickled for the workers, with a clearer error than Dask's.
 
     Raises:
-        ValueError: one of them cannot be pickled.
+        ValueError: the model or the measure cannot be pickled.
     """
     from cloudpickle import dump
 
@@ -56,13 +56,13 @@ def check_picklable(measurement: BatchMeasurement) -> None:
 def measure_on_workers(
     client: Any, measurement: BatchMeasurement, batches: Iterable[tuple[int, Inputs]]
 ) -> Iterator[Result]:
-    """Yield the statistics of each batch, in order; only a few batches are under way at a time.
+    """Yield the statistics of each batch, in order; only a few batches are submitted at a time.
 
     Args:
         client: a `distributed.Client`.
-        measurement: what each worker gets once. Its model stays in eval mode until the end, since workers that are
-            threads of this process share it.
-        batches: the batches, each with the index in the data set of its first text.
+        measurement: the model and the measure, sent to each worker once. The model must stay in eval mode until the
+            end, since workers that are threads of this process share it.
+        batches: pairs of the index of a batch's first text in the data set, and the batch.
     """
     sent = client.scatter(measurement, broadcast=True, hash=False)
     ahead = BATCHES_PER_THREAD * sum(client.nthreads().values())
@@ -79,6 +79,6 @@ def measure_on_workers(
 
 
 def _run(measurement: BatchMeasurement, inputs: Inputs, first: int) -> Result:
-    """Measure one batch, in a worker."""
+    """Return the statistics of one batch; runs on a worker."""
     device = next((parameter.device for parameter in measurement.model.parameters()), torch.device("cpu"))
     return measurement.run(inputs.map(lambda tensor: tensor.to(device)), first)

@@ -1,4 +1,4 @@
-"""Make batches of texts: of batches, strings, or the rows of a `datasets.Dataset`."""
+"""Collate texts into batches: strings, or the rows of a `datasets.Dataset`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ Tokenize = Callable[[list[str]], Prompt]
 
 
 def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int) -> Iterable[Prompt]:
-    """Return batches of texts; batches are returned unchanged.
+    """Return batches of single texts; texts that are batches already are returned unchanged.
+
+    Args:
+        texts: strings, rows with `input_ids`, or batches.
+        tokenize: strings -> the model's arguments, padded; for strings only.
+        batch_size: the number of single texts in a batch.
 
     Raises:
-        TypeError: strings without `tokenize`.
+        TypeError: `texts` is one text or one batch, or strings without `tokenize`.
     """
     if isinstance(texts, str | Mapping | Tensor):
         raise TypeError(f"texts is {describe(texts)}; give a list of texts or batches, such as [batch]")
@@ -44,7 +49,7 @@ def as_batches(texts: Iterable[Any], tokenize: Tokenize | None, batch_size: int)
 
 
 class _Batches:
-    """Batches of single texts; their number is known if the texts are a list."""
+    """An iterable of collated batches; its length is known if the texts have a length."""
 
     def __init__(
         self, texts: Any, first: Any, rest: Iterator[Any], size: int, collate: Callable[[list[Any]], Prompt]
@@ -69,16 +74,16 @@ class _Batches:
 
 
 def _tokenized(tokenize: Tokenize, texts: list[str]) -> Prompt:
-    """Return what `tokenize` makes of texts.
+    """Return the batch that `tokenize` makes from strings.
 
     Raises:
-        ValueError: these are lists, or texts of several lengths that it does not pad.
+        ValueError: `tokenize` returns lists instead of tensors, or does not pad texts of different lengths.
     """
     advice = f"give tensors, padded to one length: tokenize=lambda texts: {TOKENIZER_CALL}"
     try:
         batch = tokenize(texts)
     except ValueError as error:
-        if "padding" in str(error):  # Hugging Face's tokenizers ask for it
+        if "padding" in str(error):  # the message of Hugging Face's tokenizers
             raise ValueError(f"tokenize cannot put texts of several lengths into a tensor; {advice}") from error
         raise
     values = list(batch.values()) if isinstance(batch, Mapping) else batch
@@ -91,12 +96,12 @@ def _tokenized(tokenize: Tokenize, texts: list[str]) -> Prompt:
 
 
 def _is_batch(row: Mapping[str, Any]) -> bool:
-    """Return whether values have an axis of texts."""
+    """Return whether any tensor has a batch axis, that is, more than one axis."""
     return any(isinstance(value, Tensor) and value.dim() > 1 for value in row.values())
 
 
 def _padded(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-    """Return rows of ids as one batch, padded at the end with 0, and with an attention mask.
+    """Return rows of ids as one batch, padded on the right with 0, with an attention mask.
 
     Raises:
         TypeError: `input_ids` of a row are strings.

@@ -1,4 +1,4 @@
-"""`compare`: the difference between two checkpoints of a model, head by head, over a data set."""
+"""`compare`: the difference between two checkpoints of a model over a data set, for each head and in predictions."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def compare(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> dict[str, Statistics]:
-    """Return the differences between two checkpoints: of their heads and of their predictions.
+    """Return the differences between two checkpoints in the attention of each head and in the predictions.
 
-    Arguments are those of `aggregate`.
+    The other arguments are those of `aggregate`.
 
     Returns:
-        "attention": layer x head, the total variation distance between the weights of a query, 0 (the same) to 1
-        (nothing in common), mean over the words of a text; "prediction": KL(first || second) in nats, mean over the
-        words of a text.
+        "attention" -> statistics [layer, head] of the total variation distance between the patterns of the two
+        checkpoints, from 0 (equal) to 1 (no overlap), mean over the query tokens of a text. "prediction" -> statistics
+        of KL(first || second) in nats, mean over the tokens of a text.
 
     Raises:
-        ValueError: the models have other layers, heads or tokens.
+        ValueError: the models differ in their layers, heads or vocabulary.
     """
     checks.require_weights(second)
     names = [type(model).__name__ for model in (first, second)]
@@ -69,7 +69,7 @@ def compare(
         axes = {"text": text, name: labels, "head": range_labels(layers[0].shape[1])}
         first_logits = inputs.logits(first)
         _check_equal_shapes(names, {"logits": first_logits.shape}, {"logits": second_logits.shape})
-        # the words whose next tokens are predicted
+        # the tokens at which a next token is predicted
         words = attention_mask_at(inputs, "decoder", first_logits.shape[1]).to(first_logits.device)
         return {
             "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
@@ -88,7 +88,7 @@ def compare(
 def _check_equal_shapes(
     models: Sequence[str], first: Mapping[str, Sequence[int]], second: Mapping[str, Sequence[int]]
 ) -> None:
-    """Raise ValueError if what two models give differs in shape, or one lacks it; it names the first such thing."""
+    """Raise ValueError if a tensor of two models differs in shape or one lacks it; the message names the first."""
     name = next((name for name in (*first, *second) if first.get(name) != second.get(name)), None)
     if name is not None:
         one, other = (list(shapes[name]) if name in shapes else "none" for shapes in (first, second))
@@ -99,7 +99,7 @@ def _check_equal_shapes(
 
 
 def _check_patterns(captured: Capture) -> None:
-    """Raise ValueError unless there are weights, of equally many heads in each layer."""
+    """Raise ValueError unless all sites are patterns, with the same number of heads in each layer."""
     other = next((site for site in captured if site.rpartition(".")[2] != "pattern"), None)
     if other is not None:
         raise ValueError(f"{other} holds no weights; name sites that end in .pattern")
@@ -107,14 +107,14 @@ def _check_patterns(captured: Capture) -> None:
 
 
 def _total_variation(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
-    """Return the mean distance of each text and head, [text, head], over its words."""
+    """Return the total variation distance between two patterns, [text, head], mean over the tokens of a text."""
     distances = (first.float() - second.float()).abs().sum(-1) / 2
     counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
     return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 
 
 def _kl_divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
-    """Return KL(first || second) of each text, in nats, mean over its words."""
+    """Return KL(first || second) for each text, [text], in nats, mean over its tokens."""
     logs = first.log_softmax(-1), second.log_softmax(-1)
     nats = (logs[0].exp() * (logs[0] - logs[1])).sum(-1)
     if nats.dim() == 1:

@@ -14,10 +14,10 @@ class FrozenNorm(NamedTuple):
     """The affine map of a norm with frozen statistics: x -> (x - mean) * inv_std * weight + bias.
 
     Attributes:
-        weight: [dim], or one number.
+        weight: [dim] or [], the scale of each dimension.
         inv_std: [..., 1], 1 / the standard deviation (LayerNorm) or 1 / the root mean square (RMSNorm) in the run.
         is_centered: whether the mean is subtracted (LayerNorm).
-        bias: additive bias, [dim], or one number.
+        bias: [dim] or one number, added to the result.
     """
 
     weight: Tensor
@@ -27,7 +27,7 @@ class FrozenNorm(NamedTuple):
 
     @classmethod
     def from_module(cls, module: nn.Module, x: Tensor, output: Tensor) -> FrozenNorm | None:
-        """Return a norm as an affine map, from its input and output in a run.
+        """Return the affine map that a norm computed in a run, given its input and output.
 
         Args:
             module: the norm.
@@ -35,7 +35,7 @@ class FrozenNorm(NamedTuple):
             output: its output in the run, [..., dim].
 
         Returns:
-            The map, or None if the module is neither a LayerNorm nor an RMSNorm.
+            The map, or None if neither a LayerNorm nor an RMSNorm gives this output.
         """
         x, output = x.detach(), output.detach()
         weight, bias = (
@@ -65,7 +65,7 @@ class FrozenNorm(NamedTuple):
         return ((_centered(x) if self.is_centered else x).double() * self.inv_std * self.weight).to(x.dtype)
 
     def input_gradient(self, gradient: Tensor) -> Tensor:
-        """Return the gradient of the input, given that of the output."""
+        """Return the gradient with respect to the input, given the gradient with respect to the output, [..., dim]."""
         direction = gradient.double() * self.weight * self.inv_std
         return (_centered(direction) if self.is_centered else direction).to(gradient.dtype)
 

@@ -1,4 +1,4 @@
-"""`HeadResponses`: the linear maps around the heads of attentions, from runs on basis vectors."""
+"""`HeadResponses`: the linear maps into and out of attention heads, measured by runs on basis vectors."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ from tfviz.study.block_replay import hooked
 from tfviz.study.inputs import Inputs
 from tfviz.study.sites import module_path, single_invocations
 
-BASIS_LENGTH = 1024.0  # of each vector: a power of two, large enough that small weights outlast the rounding of a bias
-PROBE_SCALE = 128.0  # of a random vector's numbers
+BASIS_LENGTH = 1024.0  # a power of two, large enough that adding a bias does not round small weights away
+PROBE_SCALE = 128.0  # standard deviation of a random vector's numbers
 BATCH_SIZE = 256  # basis vectors in one run
 PROJECTED = ("query", "key", "value")
-TOLERANCES = {torch.bfloat16: 6e-2, torch.float16: 2e-2}  # of a linear map, relative to its largest result
-TOLERANCE = 1e-3  # of other dtypes
+TOLERANCES = {torch.bfloat16: 6e-2, torch.float16: 2e-2}  # relative to the largest result of a linear map
+TOLERANCE = 1e-3  # for other dtypes
 
 
 class HeadResponses:
-    """What each attention of a model gives for vectors in place of its input, and in place of what its heads give.
+    """The responses of a model's attentions to vectors that replace their inputs or the outputs of their heads.
 
-    In a run all attentions take their vectors at once, so that none depends on an earlier one. A vector of zeros gives
-    the biases. Random vectors, another for each attention, tell whether a map is linear and depends on nothing else.
+    In a run, the inputs of all attentions are replaced at once, so no attention depends on an earlier one. A vector of
+    zeros gives the biases. A random vector for each attention tests that its map is linear and depends on nothing else.
 
     Args:
-        inputs: of one text; vectors stand at all of its positions, and the first position is read.
+        model: the model.
+        inputs: the arguments of a call with one text; vectors replace all of its positions, and the first is read.
         sites: globs of the `.output_heads` of the attentions.
 
     Attributes:
-        paths: of the attentions, in the order in which they run.
+        paths: the paths of the attentions, in the order in which they run.
 
     Raises:
         LookupError: there is no attention, or no site matches.
-        ValueError: an attention is not fused; attentions differ in size.
+        ValueError: an attention does not use a fused kernel; attentions differ in size.
     """
 
     def __init__(self, model: nn.Module, inputs: Inputs, sites: Sequence[str]) -> None:
@@ -62,20 +63,20 @@ class HeadResponses:
         self._projections = [self._projection(site, captured) for site in chosen]
 
     def of_inputs(self) -> list[list[Float[Tensor, "dim head head_dim"]]]:
-        """Return, for queries, keys and values, the maps to them from the input of each attention.
+        """Return three lists, for queries, keys and values: the map from the input of each attention to them.
 
         Raises:
-            ValueError: they are no linear function of it, or none at all, as in attention to another text.
+            ValueError: a map is not linear, or does not depend on the input, as in attention to another text.
         """
         maps = self._maps([self._site(path, name) for name in PROJECTED for path in self.paths], in_heads=False)
         count = len(self.paths)
         return [maps[start : start + count] for start in range(0, len(maps), count)]
 
     def of_heads(self) -> list[Float[Tensor, "head head_dim dim"]]:
-        """Return, for each attention, the map from the outputs of its heads to what they add.
+        """Return, for each attention, the map from the outputs of its heads to the output of its projection.
 
         Raises:
-            ValueError: it is not linear, or depends on more.
+            ValueError: the map is not linear, or depends on more than the outputs of the heads.
         """
         return [rows.unflatten(0, (self._heads, -1)) for rows in self._maps(self._projections, in_heads=True)]
 
@@ -89,12 +90,16 @@ class HeadResponses:
                 )
 
     def _site(self, path: str, name: str) -> str:
-        """Return the site of queries, keys or values: `.query_heads` and so on, where a part is called `query`."""
+        """Return the site of queries, keys or values: `.query`, or `.query_heads` if a module is called `query`."""
         site = f"{path}.{name}".removeprefix(".")
         return f"{site}_heads" if site in self.modules else site
 
     def _projection(self, site: str, captured: Mapping[str, Tensor]) -> str:
-        """Return the first module to end after the heads whose output is not just theirs: the projection, or all."""
+        """Return the path of the output projection: the first later module whose output is not the heads' own.
+
+        Raises:
+            ValueError: no module projects the outputs of the heads.
+        """
         order, joined = list(captured), captured[site].transpose(1, 2).flatten()
         for later in order[order.index(site) + 1 :]:
             is_same = captured[later].numel() == len(joined) and torch.equal(captured[later].flatten(), joined)
@@ -103,11 +108,14 @@ class HeadResponses:
         raise ValueError(f"no module projects {site}: make the attention a part of another module")
 
     def _maps(self, sites: list[str], in_heads: bool) -> list[Tensor]:
-        """Return the map to each site, [width, ...], from outputs of heads or from inputs, as float32.
+        """Return the map to each site, [width, ...], from inputs or from outputs of heads, as float32.
 
         Args:
-            sites: one of each attention, or several: another one of each.
-            in_heads: from the outputs of heads.
+            sites: one site of each attention, in the order of `paths`, or several such lists in a row.
+            in_heads: whether the maps are from the outputs of heads; else from the inputs.
+
+        Raises:
+            ValueError: a map is not linear.
         """
         inputs = self._probes(self._dim)
         heads = self._probes(self._heads * self._head_dim) if in_heads else None
@@ -129,7 +137,7 @@ class HeadResponses:
         return maps
 
     def _reason(self, site: str, index: int, in_heads: bool) -> str:
-        """Return why what is at a site of an attention is no linear function."""
+        """Return the error message for a site whose activation is not a linear function of its attention's input."""
         if in_heads:
             return f"{site} is not linear in the outputs of the heads alone: it has no weights apart from a text"
         name = f"the input of {self.paths[index] or 'the model'}"
@@ -146,7 +154,7 @@ class HeadResponses:
         )
 
     def _probes(self, width: int) -> Float[Tensor, "attention 2 width"]:
-        """Return zeros and a random vector for each attention, always the same."""
+        """Return a zero vector and a random vector for each attention, the same in each call."""
         drawn = _drawn(len(self.paths), width)
         return torch.stack([torch.zeros_like(drawn), PROBE_SCALE * drawn], 1)
 
@@ -156,12 +164,12 @@ class HeadResponses:
         inputs: Float[Tensor, "attention vector dim"],
         heads: Float[Tensor, "attention vector joined"] | None = None,
     ) -> list[Tensor]:
-        """Return what is at the first position of each site, [vector, ...], on the CPU.
+        """Run the model; return the activation at the first position of each site, [vector, ...], on the CPU.
 
         Args:
-            sites: what to return.
-            inputs: vectors in place of the input of each attention, all of them as a batch.
-            heads: vectors in place of the outputs of all heads of each attention.
+            sites: the sites to return.
+            inputs: vectors that replace the input of each attention, as a batch.
+            heads: vectors that replace the outputs of all heads of each attention; None: they are not replaced.
         """
         size = inputs.shape[1]
         vectors = dict(zip(self.paths, inputs))
@@ -177,17 +185,17 @@ class HeadResponses:
 
 
 def _drawn(*shape: int) -> Tensor:
-    """Return random numbers, always the same."""
+    """Return standard normal numbers, the same in each call."""
     return torch.randn(shape, generator=torch.Generator("cpu").manual_seed(0), device="cpu", dtype=torch.float32)
 
 
 def _noise(tensor: Tensor) -> Tensor:
-    """Return random outputs of heads, which no bias and no zeros are equal to."""
+    """Return random outputs of heads, so that no other module returns equal numbers."""
     return _drawn(*tensor.shape).to(tensor)
 
 
 def _in_heads(vectors: Float[Tensor, "vector joined"], tensor: Tensor) -> Tensor:
-    """Return outputs of heads, [vector, head, position, head_dim], that are the same at each position."""
+    """Return vectors split into heads, [vector, head, position, head_dim], the same at each position."""
     _, heads, _, _ = tensor.shape
     return vectors.to(tensor).unflatten(-1, (heads, 1, -1)).expand(tensor.shape).contiguous()
 
@@ -195,7 +203,7 @@ def _in_heads(vectors: Float[Tensor, "vector joined"], tensor: Tensor) -> Tensor
 def _in_place_of_inputs(
     vectors: Mapping[str, Tensor], path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return arguments of an attention with vectors for its first tensor, also where that is query, key and value."""
+    """Return an attention's arguments with its first tensor, wherever it is passed, replaced by vectors."""
     rows, (_, first) = vectors[path], first_tensor_argument(args, kwargs)
     assert first is not None  # its input was captured
     shape = [1] * (first.dim() - 1)
@@ -206,14 +214,14 @@ def _in_place_of_inputs(
 
 
 def _batch_axis(site: str, tensor: Tensor, size: int) -> int:
-    """Return the axis of the texts: the first, or the second where positions are first."""
+    """Return the batch axis: 0, or 1 if positions are first."""
     if size in tensor.shape[: min(2, tensor.dim() - 1)]:
         return tensor.shape.index(size)
     raise ValueError(f"{site} is {list(tensor.shape)} for {size} texts, with no axis of them")
 
 
 def _first_position(site: str, tensor: Tensor, size: int) -> Tensor:
-    """Return the first position, [text, ..., dim], of [text, head, position, dim] or [text, position, dim]."""
+    """Return the first position of [text, head, position, dim] or [text, position, dim], as [text, (head,) dim]."""
     tensor = tensor.movedim(_batch_axis(site, tensor, size), 0)
     return tensor if tensor.dim() == 2 else tensor[..., 0, :].clone()
 
@@ -225,7 +233,7 @@ def _is_linear(start: Tensor, end: Tensor, expected: Tensor, in_heads: bool) -> 
         start: f(0), the output for zeros.
         end: f(v), the output for the random vector.
         expected: the linear map of v.
-        in_heads: whether the vector was in place of outputs of heads, whose projection may be zero.
+        in_heads: whether the vector replaced outputs of heads, whose projection may be zero.
     """
     if not in_heads and _is_constant(start, end):
         return False
@@ -234,6 +242,6 @@ def _is_linear(start: Tensor, end: Tensor, expected: Tensor, in_heads: bool) -> 
 
 
 def _is_constant(start: Tensor, end: Tensor) -> bool:
-    """Return whether f(v) equals f(0), which is not zero: the output does not depend on the input."""
+    """Return whether f(v) equals a nonzero f(0), that is, the output does not depend on the input."""
     change = (end.float() - start.float()).abs().max()
     return bool(start.any() and change <= TOLERANCES.get(end.dtype, TOLERANCE) * start.float().abs().max())

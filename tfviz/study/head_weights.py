@@ -1,7 +1,7 @@
-"""`head_weights`: the weights of each head apart from a text, of any model, and how heads compose (Elhage et al. 2021).
+"""`head_weights`: W_Q, W_K, W_V and W_O of each head, and the composition of heads (Elhage et al. 2021).
 
-Projections are affine in what an attention takes, so a model's own forward pass gives them: what a basis vector gives,
-less what zeros give, is a row of the matrix, however the model stores it.
+The projections are affine in the input of an attention, so the model's own forward pass reveals them: the output for a
+basis vector minus the output for zeros is a row of the matrix, in whatever layout the model stores it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ COMPOSITIONS = ("query", "key", "value")
 
 @dataclass(eq=False, repr=False)
 class HeadWeights:
-    """The weights of each head, so that of an input x, [position, dim], the queries are x @ query, plus a bias.
+    """The weight matrices of each head: for an input x [position, dim], the queries are x @ query plus a bias.
 
     Norms before the attention and biases are not folded in; TransformerLens folds norms in by default.
 
     Attributes:
-        query, key: [layer, head, dim, head_dim]; where heads of queries share one of keys, that is repeated.
-        value: [layer, head, dim, head_dim], repeated likewise; its heads may have another width.
-        output: [layer, head, head_dim, dim], from the output of a head to what the attention adds.
-        labels: of the layers.
+        query: W_Q, [layer, head, dim, head_dim].
+        key: W_K, [layer, head, dim, head_dim]; with grouped-query attention, shared key heads are repeated.
+        value: W_V, [layer, head, dim, value_dim], repeated likewise; value_dim may differ from head_dim.
+        output: W_O, [layer, head, value_dim, dim], from the output of a head to the output of the attention.
+        labels: the labels of the layers.
         model: the name of the model's class.
 
     >>> from tfviz import models
@@ -71,10 +72,10 @@ class HeadWeights:
         return f"weights of {self.model}: {layers} layers x {heads} heads, from {dim} numbers to {head_dim}"
 
     def qk(self, layer: int | str, head: int | str) -> Float[Tensor, "dim dim"]:
-        """Return W_Q W_K^T of a head: x @ qk @ y is the score of y for the query of x, but for biases and positions.
+        """Return W_Q W_K^T of a head: x @ qk @ y is the score of key y for query x, without biases and positions.
 
-        Scores are divided by the square root of the head's width after that, which is not in it, unless the model
-        scales its queries itself before it hands them to PyTorch's kernel (OPT).
+        The division of scores by the square root of `head_dim` is not included, unless the model scales its queries
+        before it passes them to PyTorch's kernel (OPT).
 
         Raises:
             LookupError: there is no such layer or head.
@@ -83,7 +84,7 @@ class HeadWeights:
         return self.query[index] @ self.key[index].T
 
     def ov(self, layer: int | str, head: int | str) -> Float[Tensor, "dim dim"]:
-        """Return W_V W_O of a head: x @ ov is what it adds where it looks at x alone, but for biases.
+        """Return W_V W_O of a head: x @ ov is its output where it attends only to x, without biases.
 
         Raises:
             LookupError: there is no such layer or head.
@@ -96,18 +97,19 @@ class HeadWeights:
         return label_index(axes, "layer", layer), label_index(axes, "head", head)
 
     def composition(self, kind: Literal["query", "key", "value"] = "query") -> Table:
-        """Return how much each head reads of what each earlier one writes, sender x receiver.
+        """Return composition scores: how much each head reads of the output of each head in an earlier layer.
 
         The score is ||W_OV W|| / (||W_OV|| ||W||) in Frobenius norms (Elhage et al. 2021, "A Mathematical Framework for
-        Transformer Circuits"), where W is the receiver's W_QK for queries, its transpose for keys, its W_OV for values.
-        1/sqrt(dim), which is in the notes as "unrelated", is the root mean square for directions without relation. All
-        layers are taken to read and write one residual stream: choose those of one half of an encoder-decoder.
+        Transformer Circuits"). W is the receiver's W_QK for queries, its transpose for keys, and W_OV for values.
+        The note "unrelated" is 1/sqrt(dim), the root mean square of the score for unrelated directions. All layers are
+        assumed to share one residual stream: of an encoder-decoder, take the weights of one half.
 
         Args:
-            kind: whether what the sender writes is read by the receiver's queries, keys or values.
+            kind: whether the receiver's queries, keys or values read the sender's output.
 
         Returns:
-            A table with labels such as "0.3" (layer 0, head 3); NaN where the sender is not in an earlier layer.
+            A table [sender, receiver] with labels such as "0.3" (layer 0, head 3); NaN where the sender is not in an
+            earlier layer.
         """
         checks.one_of(COMPOSITIONS, kind=kind)
         read, rest = {
@@ -140,23 +142,23 @@ class HeadWeights:
 def head_weights(
     model: nn.Module, ids: Prompt | None = None, *, sites: str | Sequence[str] = "*.output_heads"
 ) -> HeadWeights:
-    """Return the weights of each head, W_Q, W_K, W_V and W_O, without a text.
+    """Return W_Q, W_K, W_V and W_O of each head, for a model with any layout of weights.
 
-    The model runs on basis vectors in place of the inputs of all of its attentions, some dim + heads x head_dim of
-    them, on a text of one word. So no layout of weights is known here, nor asked for. Queries and keys are those of the
-    first position, where rotary positions are the identity (but for the factor of YaRN); elsewhere they turn them. The
-    results are float32 and take as much memory as the attentions' weights do so; half precision rounds them.
+    The model runs on about dim + heads x head_dim basis vectors, which replace the inputs of all attentions. Queries
+    and keys are measured at the first position, where rotary embeddings are the identity (except for the factor of
+    YaRN). The results are float32 and take as much memory as float32 weights of the attentions; a model in half
+    precision rounds them.
 
     Args:
-        model: the model, whose attention is fused; it is run in eval mode.
-        ids: one text [1, position], or a model's arguments by name, for a model that is not run on ids alone: a picture
-            for a ViT. What it says does not matter.
-        sites: globs of the `.output_heads` of the attentions to take, as those of one half of an encoder-decoder.
+        model: the model, whose attention must use a fused kernel; it runs in eval mode.
+        ids: one text [1, position], or a model's arguments by name, such as an image for a ViT. Their content does not
+            matter. None: one token.
+        sites: globs of the `.output_heads` of the attentions, such as those of one half of an encoder-decoder.
 
     Raises:
         LookupError: there is no attention, or no site matches.
-        ValueError: the model does not run on one id alone; its attention is not fused (give
-            attn_implementation="sdpa"), or computed several times; a projection is not linear, as behind a norm of
+        ValueError: the model does not run on one token alone; its attention does not use a fused kernel (give
+            attn_implementation="sdpa"), or is computed several times; a projection is not linear, as after a norm of
             queries and keys (Qwen 3), or reads another text; attentions differ in size.
 
     >>> from tfviz import models
@@ -176,7 +178,11 @@ def head_weights(
 
 
 def _one_word(model: nn.Module) -> Inputs:
-    """Return a text of one word that is not padding; raise ValueError if the model does not run on it."""
+    """Return a text of one token that is not padding.
+
+    Raises:
+        ValueError: the model does not run on it.
+    """
     padding = getattr(getattr(model, "config", None), "pad_token_id", None)
     inputs = Inputs.from_prompt("ids", torch.tensor([[0 if padding == 1 else 1]]), model)
     try:
@@ -190,5 +196,5 @@ def _one_word(model: nn.Module) -> Inputs:
 
 
 def _triangle(weights: Float[Tensor, "layer head dim width"]) -> Float[Tensor, "layer head rank width"]:
-    """Return R of QR = weights: products with it have the norms of those with the weights, and are smaller."""
+    """Return R of the decomposition QR = weights; a product with R has the norm of that with the weights."""
     return torch.linalg.qr(weights.float(), mode="r")[1]

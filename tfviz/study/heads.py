@@ -1,4 +1,4 @@
-"""Scores of heads over padded batches: shares of attention by kind of position, compared with uniform attention."""
+"""`find_heads` and `HeadScores`: head scores over a data set, compared with uniform attention."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ BASELINE = "uniform attention"
 
 
 class HeadScores:
-    """Measure for `aggregate`: the share of each head's attention, 0 to 1, that goes to positions of a kind.
+    """A measure for `aggregate`: the share of each head's attention, 0 to 1, that goes to each kind of position.
 
-    The scores equal those of `look.measures.head_scores`, but for batches of padded texts: means over the queries of a
-    text that see something and have such a position. Padding is given by the attention mask.
+    The scores are those of `look.measures.head_scores`, for batches of padded texts. A score is the mean over the
+    queries that may attend to any key and have a position of the kind. The attention mask marks padding.
+
+    The result has a second table for each kind, "KIND, uniform attention": the score of a head with equal weights on
+    all keys to which a query may attend.
 
     Args:
-        kinds: kinds of position by name: "current", "previous", "two back", "first", "duplicate", "induction"
-            (where an induction head looks); or name -> a function from the ids of texts without padding in front,
-            [text, position], to a mask of the cells, [text, query, key].
-        leave_out_first: remove the first key from every row and rescale the other weights, since the first key is often
-            an attention sink (Xiao et al. 2023). A query whose only position of a kind is the first key does not count.
-
-    The result has a second table for each kind, "KIND, uniform attention": the score of a head with the same weight for
-    every key that it may see.
+        kinds: names of kinds of position: "current", "previous", "two back", "first", "duplicate" or "induction" (the
+            position to which an induction head attends). Or name -> a function from ids [text, position], without
+            padding on the left, to a mask [text, query, key] that is True at positions of the kind.
+        leave_out_first: whether to remove the first key, often an attention sink (Xiao et al. 2023), from every row and
+            rescale the other weights. A query whose only position of a kind is the first key does not count.
     """
 
-    lazy = True  # a map is computed when its layer is scored, and not kept
+    lazy = True  # a map is computed when its layer is scored, and not stored
 
     def __init__(
         self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), leave_out_first: bool = False
@@ -57,7 +57,7 @@ class HeadScores:
         return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
 
     def __call__(self, captured: Capture, inputs: Inputs) -> dict[str, Table]:
-        """Return kind -> shares, [text, layer, head]; in a decoder, of the text that the decoder reads.
+        """Return kind -> scores [text, layer, head]; in a decoder, the text is that of the decoder.
 
         Raises:
             ValueError: the maps are not self-attention; layers have different numbers of heads.
@@ -79,7 +79,11 @@ class HeadScores:
     def _text(
         self, site: str, captured: Capture, inputs: Inputs, known: dict[tuple[int, int], MarkedTexts]
     ) -> MarkedTexts:
-        """Return the text at a site, and its marks."""
+        """Return the texts at a site with their marked cells.
+
+        Raises:
+            ValueError: the site is cross-attention.
+        """
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
             raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
         key, ids = self._ids(site, captured, inputs)
@@ -91,7 +95,11 @@ class HeadScores:
         return known[key]
 
     def _ids(self, site: str, captured: Capture, inputs: Inputs) -> tuple[tuple[int, int], Tensor]:
-        """Return the ids at a site, and a key for them; zeros where there are none, as of pictures, and none count."""
+        """Return a key for the ids at a site, and the ids; zeros for a model without ids, such as one of images.
+
+        Raises:
+            ValueError: there are no ids, and a kind compares tokens.
+        """
         try:
             ids = ids_at(inputs, site)
         except ValueError:
@@ -102,11 +110,15 @@ class HeadScores:
         return (id(ids), 0), ids
 
     def _without_first(self, cells: Cells) -> Cells:
-        """Clear the marks of the first key if it is left out; a query with no other mark does not count then."""
+        """Return the cells without those of the first key if it is left out."""
         return clear_first_key(cells) if self.leave_out_first else cells
 
     def _layer(self, site: str, captured: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
-        """Return the shares of a layer, and those of uniform attention, [batch, head, kind]."""
+        """Return the scores of a layer, and those of uniform attention, each [batch, head, kind].
+
+        Raises:
+            ValueError: the pattern is not that of self-attention over the texts.
+        """
         (weights, allowed), aligned = captured.invocations(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
@@ -147,13 +159,13 @@ def find_heads(
     resume: str | Path | None = None,
     client: Any = None,
 ) -> dict[str, Statistics]:
-    """Return statistics of every head's score over a data set, for each kind of position, and of uniform attention.
+    """Return statistics of each head's scores over a data set, and of the scores of uniform attention, by kind.
 
-    A head has the behaviour of a kind if its score is far above that of uniform attention: compare
-    `found["previous"].mean` with `found["previous, uniform attention"].mean`. Where all texts repeat after the same
-    number of positions, a head that looks so many positions back, whatever stands there, scores as high for "duplicate"
-    or "induction" as one that looks for the word: give texts that repeat after different numbers. Arguments are those
-    of `HeadScores` and of `aggregate`. A warning names those of the kinds given of which no text has a cell.
+    A head shows the behaviour of a kind if its score is far above that of uniform attention: compare
+    `found["previous"].mean` with `found["previous, uniform attention"].mean`. If all texts repeat at one distance, a
+    head that always attends that many positions back scores as high for "duplicate" or "induction" as a head that
+    compares tokens, so give texts that repeat at different distances. The arguments are those of `HeadScores` and
+    `aggregate`. A warning names each given kind that has no position in any text.
     """
     measure = HeadScores(kinds, leave_out_first)
     found = aggregate(
@@ -168,7 +180,7 @@ def find_heads(
         client=client,
     )
     missing = [kind for kind in measure.kinds if not found[kind].counts.any()]
-    if missing and tuple(kinds) != tuple(SCORE_KINDS):  # of all kinds, a text may well lack some
+    if missing and tuple(kinds) != tuple(SCORE_KINDS):  # texts often lack some of the default kinds
         named = ", ".join(map(repr, missing))
         warnings.warn(f"no text has a cell of {named}: their scores are NaN", stacklevel=3)
     return found

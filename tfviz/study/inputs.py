@@ -1,4 +1,4 @@
-"""`Inputs`: the arguments of a model's call, as a batch that can be repeated and cut."""
+"""`Inputs`: the arguments of a model's call, a batch of texts that can be repeated or indexed."""
 
 from __future__ import annotations
 
@@ -32,11 +32,15 @@ Prompt = Tensor | Mapping[str, Any] | Sequence[Any]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Positional and named arguments of a model; tensors whose first axis is the batch, or 1 for all texts.
+    """The positional and keyword arguments of a model's call.
+
+    The first axis of a tensor is the batch, or has size 1 if the tensor is for all texts.
 
     Attributes:
-        size: texts in the batch.
-        names: of the positional arguments, as far as the model's forward names them.
+        args: the positional arguments.
+        kwargs: the keyword arguments, by name.
+        size: the number of texts in the batch.
+        names: the names of the positional arguments, if the signature of the model's `forward` has them.
     """
 
     args: tuple[Any, ...]
@@ -46,18 +50,19 @@ class Inputs:
 
     @classmethod
     def from_prompt(cls, name: str, prompt: Prompt, model: nn.Module) -> Inputs:
-        """Return the inputs that a prompt stands for, on the model's device.
+        """Return the inputs for a prompt, checked and on the model's device.
 
         Args:
-            name: of the argument, for messages.
-            prompt: ids [batch, position]; the positional arguments of the model in a tuple; or, by name, what a
-                tokenizer returns.
-            model: the model that takes them.
+            name: the name of the argument, for messages.
+            prompt: ids [batch, position]; the model's positional arguments in a tuple or list; or its arguments by
+                name, as a tokenizer returns them.
+            model: the model.
 
         Raises:
-            TypeError: the prompt is no tensor, mapping or tuple, or holds a string; ids are no whole numbers.
-            ValueError: there is no tensor, or tensors disagree about the batch; an id is no token of the model; an
-                attention mask is something else, such as targets, or does not fit the ids.
+            TypeError: the prompt is not a tensor, mapping, tuple or list, or contains a string; the dtype of ids is
+                neither int64 nor int32.
+            ValueError: the prompt has no tensor, or tensors with different batch sizes; an id is not in the model's
+                vocabulary; an attention mask has other values than a mask, or does not fit the ids.
         """
         checks.require_weights(model)
         if not isinstance(prompt, Tensor | Mapping | Sequence):
@@ -81,40 +86,41 @@ class Inputs:
         return given.map(lambda tensor: tensor.to(device))
 
     def with_last_logits(self, model: nn.Module) -> Inputs:
-        """Return inputs for which a Hugging Face model computes only the last position's logits, if it supports this.
+        """Return inputs with which a Hugging Face model computes only the logits of the last position, if it can.
 
-        With a large vocabulary, logits take a third of a small model's time and most of its memory.
+        With a large vocabulary, the logits of all positions take a third of a small model's time and most of its
+        memory.
         """
         if not _takes(model, "logits_to_keep") or "labels" in self.kwargs:
             return self
         return replace(self, kwargs={"logits_to_keep": 1, **self.kwargs})
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Inputs:
-        """Apply a function to each tensor."""
+        """Return the inputs with a function applied to each tensor."""
         args = tuple(change(value) if isinstance(value, Tensor) else value for value in self.args)
         kwargs = {name: change(value) if isinstance(value, Tensor) else value for name, value in self.kwargs.items()}
         changed = replace(self, args=args, kwargs=kwargs)
         return replace(changed, size=max(tensor.shape[0] for tensor in changed.tensors))
 
     def repeat(self, times: int) -> Inputs:
-        """Return the batch several times over: all texts, then all of them again; what is for all texts stays."""
+        """Return the inputs with the whole batch repeated; tensors for all texts are unchanged."""
         return self.map(lambda tensor: repeat_batch(tensor, times) if len(tensor) == self.size else tensor)
 
     def text(self, index: int) -> Inputs:
-        """Return one text of the batch."""
+        """Return the inputs of one text of the batch."""
         return self.map(lambda tensor: tensor[index : index + 1] if len(tensor) == self.size else tensor)
 
     @property
     def named(self) -> dict[str, Any]:
-        """All arguments whose names are known."""
+        """The arguments whose names are known, by name."""
         return {**dict(zip(self.names, self.args)), **self.kwargs}
 
     @property
     def ids(self) -> Int[Tensor, "batch position"]:
-        """The ids of the texts, however they were given: by name, or as the first argument.
+        """The token ids of the texts, [batch, position]; of an encoder-decoder, those of the encoder.
 
         Raises:
-            ValueError: there are none.
+            ValueError: the inputs have no ids.
         """
         return ids_at(self, "")
 
@@ -132,7 +138,7 @@ class Inputs:
         """Run the model; return its output.
 
         Raises:
-            ValueError: a text is empty, or too long for the model's positions.
+            ValueError: a text is empty, or longer than the model's maximum.
         """
         try:
             return model(*self.args, **self.kwargs)
@@ -154,10 +160,10 @@ def repeat_batch(tensor: Tensor, times: int) -> Tensor:
 
 
 def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "batch position"]:
-    """Return the ids of the text at a site: in the decoder of an encoder-decoder that which the decoder reads.
+    """Return the token ids of the texts at a site: the decoder's ids in a decoder, else the input ids.
 
     Raises:
-        ValueError: there are none.
+        ValueError: the inputs have no ids [batch, position].
     """
     named = inputs.named
     names = DECODER_TEXT_ARGUMENTS if _is_in_decoder(inputs, site) else ("input_ids",)
@@ -170,7 +176,13 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "batch position"]:
 
 
 def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor, "batch position"]:
-    """Return a mask [text, position], True at tokens; all True if the attention mask has another length."""
+    """Return a mask that is True at tokens and False at padding; all True if the attention mask does not fit.
+
+    Args:
+        inputs: the model's arguments.
+        site: the site that the mask is for; in a decoder, the decoder's mask is taken.
+        positions: the number of positions of the mask.
+    """
     like = torch.zeros(inputs.size, positions, dtype=torch.long, device=inputs.tensors[0].device)
     try:
         return attention_mask_of(inputs, like, site)
@@ -179,31 +191,31 @@ def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor,
 
 
 def marked_like(activation: Tensor, words: Bool[Tensor, "batch position"]) -> Bool[Tensor, "batch *head position dim"]:
-    """Return where words stand, with axes of size 1 for the heads and numbers of an activation."""
+    """Return a mask of tokens that broadcasts to an activation, [batch, (1,) position, 1]."""
     words = words.to(activation.device)
     return words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
 
 
 def _is_in_decoder(inputs: Inputs, site: str) -> bool:
-    """Return whether a site lies in the decoder of a model that was given a text for it."""
+    """Return whether a site is in a decoder and the inputs have ids for the decoder."""
     return "decoder" in site.split(".") and any(name in inputs.named for name in DECODER_TEXT_ARGUMENTS)
 
 
 def attention_mask_of(
     inputs: Inputs, ids: Int[Tensor, "batch position"], site: str = ""
 ) -> Bool[Tensor, "batch position"]:
-    """Return where a word stands: by the attention mask, if there is one, else everywhere.
+    """Return a mask that is True at tokens and False at padding; all True without an attention mask.
 
-    A mask [batch, head, query, key], 1 or 0, True or False, or 0 or the dtype's lowest number, as Hugging Face adds
-    it to scores, has a word where any query may look.
+    A mask [batch, head, query, key] may be 1 and 0, True and False, or 0 and the dtype's lowest number (as Hugging Face
+    adds it to scores). It has a token at each key to which any query may attend.
 
     Args:
-        inputs: of the model.
-        ids: the ids of the text.
-        site: where the text is read: in a decoder the mask is that of the decoder.
+        inputs: the model's arguments.
+        ids: the token ids of the texts.
+        site: the site that the mask is for; in a decoder, the decoder's mask is taken.
 
     Raises:
-        ValueError: the mask is not one of these ids.
+        ValueError: the attention mask has another shape than the ids.
     """
     names = ("decoder_attention_mask",) if _is_in_decoder(inputs, site) else MASK_ARGUMENTS
     mask = next((mask for name in names if isinstance(mask := inputs.named.get(name), Tensor)), None)
@@ -225,7 +237,7 @@ def _takes(model: nn.Module, name: str) -> bool:
 
 
 def _parameters(model: nn.Module) -> tuple[str, ...]:
-    """Return the names of the arguments of a model's forward; none if it does not tell them."""
+    """Return the names of the arguments of a model's `forward`; empty if it has no signature."""
     try:
         return tuple(signature(model.forward).parameters)
     except (TypeError, ValueError):

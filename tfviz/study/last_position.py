@@ -1,4 +1,4 @@
-"""`LastPosition`: run what follows the last attention only at the last position, where a metric reads no other."""
+"""`LastPosition`: run the modules after the last attention only at the last position, if a metric reads no other."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from tfviz.study.partial_forward import PartialForward
 
 
 class LastPosition(PartialForward):
-    """The modules of the last block that come after its attention: norm and feed-forward network.
+    """Cheaper forwards of the modules after the attention of the last block, such as norm and feed-forward network.
 
-    They work position by position, so that the last position of their input is enough: in a text of many positions
-    they cost nothing then. Whether that holds is not known of a model, but tried, on the unchanged run.
+    These modules usually compute each position separately, so the last position of their input suffices, at almost no
+    cost in a long text. This is tested on the unchanged run.
 
     Args:
-        replay: of the unchanged run.
-        attentions: the paths of the attentions whose heads are patched.
-        logits: of the unchanged run.
+        replay: the record of the unchanged run.
+        attentions: the paths of the attentions whose heads are patched; empty: no module is replaced.
+        logits: the logits of the unchanged run.
     """
 
     def __init__(self, replay: BlockReplay, attentions: list[str], logits: Tensor) -> None:
@@ -36,19 +36,19 @@ class LastPosition(PartialForward):
 
 
 def _last_logits(logits: Tensor) -> Tensor:
-    """Return the logits at the last position, or those of a text if there are no positions."""
+    """Return the logits at the last position, or all logits if they have no axis of positions."""
     return (logits[:, -1] if logits.dim() == 3 else logits).float()
 
 
 def _following(replay: BlockReplay, block: str, attention: str) -> list[str]:
-    """Return the outermost modules of a block that began after its attention had ended, in order."""
+    """Return the paths of a block's outermost modules that ran after its attention, in order."""
     later = [path for path, start in replay.starts.items() if is_within(path, block) and start > replay.ends[attention]]
     outermost = [path for path in later if path.rpartition(".")[0] not in later]
     return sorted(outermost, key=replay.starts.__getitem__)
 
 
 def _at_last(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a forward that is given the last position of its first tensor, if that is [batch, position, dim]."""
+    """Return a forward that computes only the last position, if its first tensor is [batch, position, dim]."""
 
     def last_forward(*args: Any, **kwargs: Any) -> Any:
         name, first = first_tensor_argument(args, kwargs)

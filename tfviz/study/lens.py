@@ -1,4 +1,4 @@
-"""The logit lens: the predictions of a model that ends after an earlier layer (nostalgebraist 2020)."""
+"""The logit lens: the predictions of each layer's residual stream, or a metric of them (nostalgebraist 2020)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-MAX_POSITIONS_PER_RUN = 8192  # over all layers
+MAX_POSITIONS_PER_RUN = 8192  # of all texts and layers of one run
 Names = Callable[[Sequence[int]], Sequence[str]]
 
 
@@ -35,13 +35,13 @@ def _check_names(value: Any, name: str, depth: int = 3) -> None:
 
 @dataclass(eq=False, repr=False)
 class LensTable(Table):
-    """Probabilities, [layer, position], or [text, layer, position] of a batch, and the likeliest tokens of each cell.
+    """A table of probabilities, [(text,) layer, position], with the likeliest tokens of each cell.
 
     Attributes:
-        ids: [(text,) layer, position, rank], the likeliest first.
-        probabilities: of these.
-        tokens: their names, [(text)][layer][position][rank].
-        words: of a batch, the names of each text's positions, [text][position].
+        ids: [(text,) layer, position, rank], the ids of the likeliest tokens, in descending order of probability.
+        probabilities: [(text,) layer, position, rank], the probabilities of these tokens.
+        tokens: [(text)][layer][position][rank], the names of these tokens.
+        words: [text][position], the names of the tokens of each text of a batch; empty for one text.
     """
 
     ids: Int[Tensor, "*axes rank"] | None = None
@@ -69,10 +69,10 @@ class LensTable(Table):
             raise ValueError(f"words have no name for each of {positions} positions of {texts} texts")
 
     def text(self, index: int) -> LensTable:
-        """Return the table of one text of a batch, layer x position.
+        """Return the table [layer, position] of one text of a batch.
 
         Raises:
-            ValueError: the table is of one text already.
+            ValueError: the table is already that of one text.
             IndexError: there is no such text.
         """
         if self.values.dim() != 3:
@@ -87,7 +87,7 @@ class LensTable(Table):
 
 
 def _has_sizes(nested: Sequence[Any], sizes: Sequence[int]) -> bool:
-    """Return whether lists in lists have these lengths, and the innermost hold as many names as each other."""
+    """Return whether nested lists have these lengths, and the innermost lists have equal lengths."""
     if not sizes:
         return True
     inner = {len(part) for part in nested} if len(sizes) == 1 else set()
@@ -102,26 +102,26 @@ def lens(
     token: int | None = None,
     top: int = 10,
 ) -> LensTable:
-    """Return the prediction of each layer's residual stream at each position, by the model's last norm and output.
+    """Return the logit lens: each layer's prediction at each position, by the model's last norm and unembedding.
 
-    For each layer, the model is run with that layer's output in place of the last block's output. So everything after
-    the blocks (a norm, a projection, a cap on logits) is applied; blocks are not run again.
+    For each layer, the model runs with the layer's output instead of the last block's output. So all modules after the
+    blocks (a norm, a projection, a cap on logits) are applied; the blocks do not run again.
 
     Args:
-        model: the model to read.
-        ids: one text, [1, position], or several, [batch, position], or a model's arguments by name.
-        names: ids -> their names, such as `tokenizer.words` or `tokenizer.convert_ids_to_tokens`.
-        token: the token whose probability the table shows; None: the likeliest token of each cell.
-        top: number of likeliest tokens to keep for each cell.
+        model: the model.
+        ids: one text [1, position], several [batch, position], or a model's arguments by name.
+        names: ids -> their names, such as `tokenizer.words` or `tokenizer.convert_ids_to_tokens`; None: the ids.
+        token: the id of the token whose probability is returned; None: the likeliest token of each cell.
+        top: the number of likeliest tokens to keep for each cell.
 
     Returns:
-        A table of layer x position, the probability, 0 to 1; of several texts text x layer x position, of which
-        `.text(0)` is the first's. The first layer is the embedding, "in"; the last is what the model says. NaN where
-        the attention mask has padding.
+        A table [layer, position] of probabilities, 0 to 1. For several texts [text, layer, position], of which
+        `.text(0)` is the table of the first text. The first layer, "in", is the embedding; the last is the model's own
+        prediction. Values at padding are NaN.
 
     Raises:
         LookupError: the model has no stack of blocks.
-        ValueError: logits that are not of positions and tokens; no such token.
+        ValueError: the logits are not [batch, position, vocab]; there is no such token.
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
@@ -139,7 +139,7 @@ def lens(
         if token is not None and not 0 <= token < vocab_size:
             raise ValueError(f"token is {token}; there are {vocab_size}, counted from 0")
         stack = replay.stack()
-        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # of each run, never of the whole vocabulary
+        kept: list[tuple[Tensor, Tensor, Tensor]] = []  # only top tokens, to save memory
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
             best = shares.topk(min(top, vocab_size), dim=-1)
@@ -169,21 +169,21 @@ def lens(
 
 
 def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
-    """Return a metric of the predictions of each layer's residual stream, read as `lens` reads them.
+    """Return a metric of each layer's logits, which are computed as for `lens`.
 
     Args:
-        model: the model to read.
-        ids: as for `lens`.
+        model: the model.
+        ids: the prompt, as for `lens`.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
             for each text, as with `reduction="none"`.
 
     Returns:
-        A table of layer, or text x layer, in the unit of the metric. The first layer is the embedding, "in"; the last
-        is what the model says.
+        A table [layer] or [text, layer] in the unit of the metric. The first layer, "in", is the embedding; the last is
+        the model's own prediction.
 
     Raises:
         LookupError: the model has no stack of blocks.
-        TypeError: the metric is neither one number nor one for each text.
+        TypeError: the metric returns neither one number nor one for each text.
         ValueError: the metric reads padding.
 
     >>> from tfviz import models
@@ -207,14 +207,14 @@ def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
 
 
 def _observed(model: nn.Module, inputs: Inputs) -> tuple[BlockReplay, Tensor]:
-    """Run the model once; return a record of what its blocks took and returned, and the logits."""
+    """Run the model once; return a record of the inputs and outputs of its blocks, and the logits."""
     replay = BlockReplay(model, inputs)
     with replay.observe(), warning_of_shifted_positions(model, inputs):
         return replay, inputs.logits(model)
 
 
 def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: list[str]) -> Iterator[Tensor]:
-    """Yield the logits for each layer's residual stream, several layers at a time."""
+    """Yield the logits of several layers at a time, [layers x batch, position, vocab], from the embedding on."""
     outputs = [first_tensor(replay.blocks[path]) for path in stack]
     streams = [replay.block_inputs[stack[0]], *(stream for stream in outputs if stream is not None)]
     at_once = max(1, MAX_POSITIONS_PER_RUN // (streams[0].shape[1] * inputs.size))
@@ -225,7 +225,7 @@ def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: l
 
 
 def _position_names(inputs: Inputs, count: int, names: Names | None) -> list[list[str]]:
-    """Return the names of the ids at whose positions the model predicts: of an encoder-decoder, the decoder's."""
+    """Return the names of each text's tokens (of an encoder-decoder, the decoder's), or the numbers of positions."""
     try:
         ids = ids_at(inputs, "decoder")
     except ValueError:

@@ -1,4 +1,4 @@
-"""`MapStore`: many attention maps in one folder, each loaded when it is requested."""
+"""`MapStore`: a folder of many attention maps, each of which is loaded when it is read."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _INDEX_SCHEMA = schema.object_of({"format": schema.enum(FORMAT), "maps": schema.
 
 
 class MapStore(Mapping[str, AttentionMaps]):
-    """A folder of attention maps by name, with an index of their shapes and notes.
+    """A mapping from names to attention maps in a folder, with an index of their shapes and notes.
 
     Args:
-        folder: the path of the folder, which is created if it does not exist.
+        folder: the path of the folder, which `add` creates if it does not exist.
 
     Raises:
         ValueError: the folder holds other files, or a damaged index.
@@ -49,12 +49,15 @@ class MapStore(Mapping[str, AttentionMaps]):
             raise ValueError(f"{self.folder} holds other files and no {INDEX_FILE}; give an empty folder, or a store's")
 
     def add(self, name: str, maps: AttentionMaps, **notes: Any) -> None:
-        """Write maps under a name, replacing earlier ones.
+        """Write maps under a name; earlier maps of that name are replaced.
 
         Args:
             name: the name in the store.
             maps: the attention maps.
-            notes: anything that JSON can hold, such as `label=1`.
+            **notes: values that JSON can represent, such as `label=1`.
+
+        Raises:
+            ValueError: JSON cannot represent the notes.
         """
         schema.json_value(notes, "notes")
         known = self._entries.get(name)
@@ -77,7 +80,7 @@ class MapStore(Mapping[str, AttentionMaps]):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name -> layers, heads, queries and keys."""
+        """Name -> the shape of its maps: layers, heads, queries and keys."""
         return {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
 
     @property

@@ -17,7 +17,7 @@ from tfviz.study.inputs import Inputs, attention_mask_at, marked_like
 from tfviz.study.sites import check_activation, single_invocations
 from tfviz.study.statistics import Statistics
 
-COUNT = " words"  # of a site; no site's name ends so
+COUNT = " words"  # ends the names of token counts; no site's name ends so
 
 
 def mean_activations(
@@ -31,26 +31,28 @@ def mean_activations(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> dict[str, Tensor]:
-    """Return the mean of activations over all words of a data set, for mean ablation: `patch(..., by=means)`.
+    """Return the mean of activations over all tokens of a data set, for mean ablation by `patch(..., by=means)`.
 
     Args:
         model: the model to run.
         texts: batches, or single texts, in any form that `aggregate` takes.
         sites: globs of modules, whose output is [batch, position, dim], of their `.input`, or of `.output_heads`.
-        by_position: a mean for each position, of texts that are equally long; else one for all.
+        by_position: whether to return a mean for each position, which needs texts of one length; else one mean over
+            all positions.
         tokenize: strings -> the model's arguments, padded; for strings only.
-        batch_size: number of single texts in a batch.
-        progress: show a bar.
-        resume: a file to which the sums are written from time to time; the same call continues from it.
+        batch_size: the number of single texts in a batch.
+        progress: whether to show a progress bar.
+        resume: a file to which the sums are written about every 30 seconds; a call with the same arguments continues
+            from it.
 
     Returns:
-        site -> [1, 1, dim] or, where heads are apart, [1, head, 1, dim]; by position [1, position, dim] or [1, head,
-        position, dim]. Padding, by the attention mask, does not count.
+        site -> the mean, [1, (head,) 1, dim], or [1, (head,) position, dim] by position. Padding, which the attention
+        mask marks, does not count.
 
     Raises:
         LookupError: no site matches.
-        ValueError: a site holds no activations, or is computed several times in a run; by position, texts are of unlike
-            lengths.
+        ValueError: a site is not an activation, or has several invocations in a run; `by_position` is True, and the
+            texts have different lengths.
 
     >>> from tfviz import models
     >>> gpt, texts = models.GPT(11, layers=2, heads=3, dim=6), torch.randint(0, 11, (4, 5)).split(2)
@@ -73,7 +75,7 @@ def mean_activations(
 
 
 class _WordSums:
-    """Measure for `aggregate`: of each text the sums over its words, and their count."""
+    """A measure for `aggregate`: the sum of activations over the tokens of each text, and the number of tokens."""
 
     def __init__(self, by_position: bool) -> None:
         self.by_position, self.length = by_position, 0
@@ -82,7 +84,7 @@ class _WordSums:
         return f"sums, by_position={self.by_position}"
 
     def __call__(self, captured: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
-        """Return site -> sums, [text, (head,) position or 1, dim], and the counts, [text, position or 1]."""
+        """Return site -> sums [text, (head,) position or 1, dim], and "site words" -> counts [text, position or 1]."""
         values: dict[str, Tensor] = {}
         if self.by_position:
             self._check_length(inputs)
@@ -96,7 +98,7 @@ class _WordSums:
         return values
 
     def _check_length(self, inputs: Inputs) -> None:
-        """Raise ValueError if these texts are not as long as those before."""
+        """Raise ValueError if the texts have another length than those of earlier batches."""
         length = inputs.tensors[0].shape[1]
         if self.length not in (0, length):
             raise ValueError(f"texts have {self.length} and {length} positions; by_position needs texts of one length")
@@ -104,5 +106,5 @@ class _WordSums:
 
 
 def _mean(site: str, found: Mapping[str, Statistics]) -> Tensor:
-    """Return the sum over all texts divided by the count, [1, (head,) position or 1, dim]."""
+    """Return the mean activation of a site over all tokens, [1, (head,) position or 1, dim]."""
     return (found[site].means / found[f"{site}{COUNT}"].means[:, None])[None].float()

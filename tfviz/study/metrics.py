@@ -1,4 +1,4 @@
-"""Metrics: functions from a model's logits to a number, or one for each text, by which runs are compared."""
+"""Metrics: functions from a model's logits to one number, or to one number for each text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfviz.validation import describe
 
 LOG_PROBABILITY_UNIT = "nats"
 Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number, or one for each text
-Reduction = Literal["mean", "none"]  # as of the losses of PyTorch
+Reduction = Literal["mean", "none"]  # as for PyTorch's losses
 Numbers = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
 
 
@@ -23,26 +23,34 @@ def logit(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean")
     """Return the metric "logit of a token", mean over the batch or for each text.
 
     Args:
-        token: its id, or one for each text.
-        position: the position at which it is predicted, or one for each text, such as
-            `attention_mask.sum(-1) - 1` for texts that are padded on the right.
-        reduction: "mean" over the batch; "none": one number for each text, so that an analysis shows how they vary.
+        token: the id of the token, or one id for each text.
+        position: the position of the logits, or one for each text, such as `attention_mask.sum(-1) - 1` for texts
+            that are padded on the right.
+        reduction: "mean" over the batch, or "none": one number for each text.
+
+    Returns:
+        A function of logits [batch, position, vocab] or [batch, label].
+
+    Raises:
+        TypeError: a tensor of ids or positions does not hold integers.
+        ValueError: `reduction` is neither "mean" nor "none".
     """
     _check_whole(token=token, position=position)
     return _metric(lambda logits: _token_logits(logits, token, position), reduction, "logit", position, [token])
 
 
 def logit_difference(answer: Numbers, other: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
-    """Return the metric "logit of the right token minus that of the other one" (Wang et al. 2023).
+    """Return the metric "logit of the right token minus logit of another token" (Wang et al. 2023).
 
     Args:
-        answer: id of the right token, or one for each text.
-        other: id of the other one, or one for each text.
-        position: the position at which they are predicted, or one for each text.
-        reduction: "mean" over the batch; "none": one number for each text.
+        answer: the id of the right token, or one id for each text.
+        other: the id of the other token, or one id for each text.
+        position: the position of the logits, or one for each text.
+        reduction: "mean" over the batch, or "none": one number for each text.
 
     Raises:
-        ValueError: both are the same token, of any text.
+        TypeError: a tensor of ids or positions does not hold integers.
+        ValueError: both tokens of a text are the same; `reduction` is neither "mean" nor "none".
 
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
@@ -59,7 +67,7 @@ def logit_difference(answer: Numbers, other: Numbers, position: Numbers = -1, re
 def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
     """Return the metric "natural logarithm of a token's probability", in nats.
 
-    Arguments are those of `logit`.
+    The arguments are those of `logit`.
     """
     _check_whole(token=token, position=position)
     return _metric(
@@ -69,14 +77,14 @@ def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction
 
 
 def _check_whole(**numbers: Numbers) -> None:
-    """Raise TypeError if tensors, by name, do not hold whole numbers."""
+    """Raise TypeError if the dtype of a tensor is floating point or bool."""
     for name, value in numbers.items():
         if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
 def _check_different(answer: Numbers, other: Numbers) -> None:
-    """Raise ValueError if the right token of a text is also the other one."""
+    """Raise ValueError if the right and the other token of a text are the same."""
     pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (answer, other)]
     first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
     same = next((token for token, against in zip(first, second) if token == against), None)
@@ -91,7 +99,15 @@ def _metric(
     position: Numbers,
     tokens: Sequence[Numbers] | None = None,
 ) -> Metric:
-    """Return a metric of numbers, one for each text; `tokens` are those whose logits it reads, None for all."""
+    """Return a metric that applies a reduction.
+
+    Args:
+        numbers: logits -> one number for each text.
+        reduction: "mean" or "none".
+        unit: the unit of the metric.
+        position: the position of the logits that the metric reads, or one for each text.
+        tokens: the tokens whose logits the metric reads; None: all.
+    """
     checks.one_of(("mean", "none"), reduction=reduction)
 
     def metric(logits: Float[Tensor, "batch *position vocab"]) -> Float[Tensor, "*batch"]:
@@ -102,7 +118,7 @@ def _metric(
 
 
 def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "batch"]:
-    """Return the logits of a token at a position; a model with one output per text has no positions."""
+    """Return the logits of a token at a position for each text; logits [batch, label] have no positions."""
     rows = _position_logits(logits, position) if logits.dim() == 3 else logits
     ids = _numbers("token", token, len(rows)).to(logits.device)
     outside = [number for number in ids.tolist() if not 0 <= number < rows.shape[-1]]
@@ -112,7 +128,7 @@ def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Te
 
 
 def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
-    """Return the logits at the position of each text."""
+    """Return the logits of each text at one position."""
     texts, count, _ = logits.shape
     positions = _numbers("position", position, texts)
     outside = [number for number in positions.tolist() if not -count <= number < count]
@@ -122,7 +138,7 @@ def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Nu
 
 
 def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
-    """Return one number for each text."""
+    """Return one number for each text; a single number is expanded."""
     numbers = torch.as_tensor(values).flatten()
     if len(numbers) not in (1, texts):
         several = "; of a word of several tokens, give the first" if name == "token" else ""
@@ -131,40 +147,40 @@ def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
 
 
 def text_axis(value: Float[Tensor, "*batch"]) -> dict[str, list[str]]:
-    """Return the `text` axis of a table for a metric value for each text; no axis for a scalar."""
+    """Return the axis "text" of a table, given one metric value for each text; no axis for a scalar."""
     return {"text": range_labels(len(value))} if value.dim() else {}
 
 
 def unit_of(metric: Metric) -> str:
-    """Return the unit of a metric; empty if it has none."""
+    """Return the unit of a metric; empty if the metric has none."""
     return str(getattr(metric, "unit", ""))
 
 
 def reads_last(metric: Metric) -> bool:
-    """Return whether a metric is known to read the logits of the last position alone."""
+    """Return whether a metric is known to read only the logits of the last position."""
     position = getattr(metric, "position", None)
     return isinstance(position, int) and position == -1
 
 
 def tokens_of(metric: Metric) -> list[int]:
-    """Return the tokens whose logits a metric is known to read, in ascending order; none where it may read all."""
+    """Return the ids of the only tokens whose logits a metric reads, in ascending order; empty if it may read all."""
     given = getattr(metric, "tokens", None) or []
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
 def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
-    """Return the metric of some logits: one number, [], or one for each of several texts, [batch].
+    """Return the value of a metric: one number, [], or one for each text, [batch].
 
-    An error of the metric itself gets a note that says what it was given.
+    If a user's metric raises an error, a note on its arguments is added to the error.
 
     Args:
         metric: the metric.
-        logits: [batch, position, vocab], or [batch, label].
-        name: that of the argument, for messages.
+        logits: [batch, position, vocab] or [batch, label].
+        name: the name of the argument, for messages.
 
     Raises:
-        TypeError: it is neither one number nor one for each text.
-        ValueError: it is NaN or infinite.
+        TypeError: the value is neither one number nor one for each text.
+        ValueError: the value is NaN or infinite.
     """
     try:
         value = metric(logits)
@@ -189,15 +205,16 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
 
 
 def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
-    """Return the metric of some logits, with a gradient.
+    """Return the value of a metric after checking that it has a gradient.
 
     Args:
-        name: of the metric, for the message.
+        name: the name of the metric, for messages.
         metric: logits -> one number, or one for each text.
-        logits: with gradients.
+        logits: logits that require a gradient.
 
     Raises:
-        ValueError: it does not depend on the logits, or was detached from them.
+        TypeError: the value is neither one number nor one for each text.
+        ValueError: the value does not depend on the logits, or was detached from them; it is NaN or infinite.
     """
     value = measure(metric, logits, name)
     if not value.requires_grad:

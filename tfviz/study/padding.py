@@ -1,4 +1,4 @@
-"""Padding that would change what is measured: where a metric reads, in unlike masks, in shifted positions."""
+"""Checks of padding: metrics that read padding, prompts with different masks, and shifted positions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tfviz.study.metrics import Metric
 
 
 def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch *position vocab"]) -> None:
-    """Raise ValueError if a metric is known to read the logits at padding."""
+    """Raise ValueError if the position that a metric reads is padding; a position that is unknown is not checked."""
     position, words = getattr(metric, "position", None), _words(inputs)
     if position is None or words is None or logits.dim() != 3:
         return
@@ -33,7 +33,7 @@ def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch 
 
 
 def check_equal_masks(clean: Inputs, corrupt: Inputs) -> None:
-    """Raise ValueError if two prompts are padded at different positions."""
+    """Raise ValueError if two prompts have different attention masks."""
     for name in (*MASK_ARGUMENTS, "decoder_attention_mask"):
         first, second = clean.named.get(name), corrupt.named.get(name)
         if isinstance(first, Tensor) and isinstance(second, Tensor) and not torch.equal(first, second):
@@ -45,9 +45,9 @@ def check_equal_masks(clean: Inputs, corrupt: Inputs) -> None:
 
 @contextmanager
 def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[None]:
-    """Warn if a model that runs inside the context counts the positions of its words from padding in front of them.
+    """Warn if a model that runs inside the context counts positions from left padding on, as GPT-2 does.
 
-    Such a model looks up an embedding of 0, 1, 2 ... at all positions, padded or not, as GPT-2 does.
+    Such a model looks up the position embeddings 0, 1, 2, ... whether or not the first positions are padding.
     """
     words = None if "position_ids" in inputs.named else _words(inputs)
     if words is None or bool((words[:, :-1] | ~words[:, 1:]).all()):
@@ -73,7 +73,7 @@ def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[N
 
 
 def _words(inputs: Inputs) -> Bool[Tensor, "batch position"] | None:
-    """Return where the text whose next tokens are predicted has words; None without ids, or a mask that fits them."""
+    """Return a mask of the decoder's or the only text, True at tokens; None without ids or a mask that fits them."""
     try:
         return attention_mask_of(inputs, ids_at(inputs, "decoder"), "decoder")
     except ValueError:

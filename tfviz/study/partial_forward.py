@@ -1,4 +1,4 @@
-"""Replace forwards by cheaper ones that compute only what a metric reads, if a trial run gives the same."""
+"""`PartialForward`: cheaper forwards that compute only what a metric reads, after a test for equal results."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from torch import Tensor, nn
 
 from tfviz.study.block_replay import BlockReplay, replacing_forward
 
-TOLERANCE = 1e-4  # of logits, relative to the largest: matrices of another size are multiplied in another order
+TOLERANCE = 1e-4  # relative to the largest logit; products of other matrix sizes are rounded differently
 
 
 class PartialForward:
-    """Forwards of some modules that leave out what a metric does not read.
+    """Replacements for the forwards of some modules, which compute only what a metric reads.
 
     Args:
         model: the model.
-        forwards: path of a module -> the forward that replaces its own.
+        forwards: path of a module -> the function that replaces its `forward`.
 
     Attributes:
-        paths: of the modules; empty after `keep_if_exact` found a difference.
+        paths: the paths of the modules; empty after `keep_if_exact` found a difference.
     """
 
     def __init__(self, model: nn.Module, forwards: dict[str, Callable[..., Any]]) -> None:
@@ -42,13 +42,13 @@ class PartialForward:
     def keep_if_exact(
         self, replay: BlockReplay, skipped: list[str], read: Callable[[Tensor], Tensor], logits: Tensor
     ) -> None:
-        """Remove the forwards unless the unchanged run gives the same with them.
+        """Remove the replacements unless the unchanged run gives the same result with them.
 
         Args:
-            replay: of the unchanged run.
-            skipped: the blocks before the modules.
-            read: logits -> what must be the same.
-            logits: of the unchanged run; differences are relative to the largest.
+            replay: the record of the unchanged run.
+            skipped: the paths of the blocks before the modules, which are not run again.
+            read: logits -> the tensor that must be the same.
+            logits: the logits of the unchanged run; the tolerance is relative to the largest.
         """
         if not self.forwards:
             return

@@ -1,4 +1,4 @@
-"""`PartialResults`: the values of a long analysis, written to a file as they are computed."""
+"""`PartialResults`: the values of a long analysis, in a file from which a later call continues."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ WRITE_INTERVAL_SECONDS = 5.0
 
 
 class PartialResults:
-    """Values that are computed one after another, NaN until then.
+    """Values that are computed one after another; those not yet computed are NaN.
 
     Args:
-        path: the path of the file; None: the values are kept only in memory.
-        shape: of the values; the first size is the number of those that are computed one after another.
+        path: the path of the file; None: the values are only in memory.
+        shape: the shape of all values; the first axis is the one along which they are computed.
         fingerprint: a hash of the arguments of the analysis; a file with another hash is rejected.
 
     Raises:
-        ValueError: the file holds something else, or was made with other arguments.
+        ValueError: the file is not one of partial results, or was written with other arguments.
     """
 
     def __init__(self, path: str | Path | None, shape: Sequence[int], fingerprint: str) -> None:
@@ -48,7 +48,7 @@ class PartialResults:
         return [index for index in range(first, stop) if self.values[index].isnan().any()]
 
     def add(self, numbers: Iterable[int], values: Tensor) -> None:
-        """Store values; write the file if the last write was some seconds ago."""
+        """Store values at indices of the first axis; write the file if the last write was over 5 seconds ago."""
         self.values[list(numbers)] = values.to(self.values)
         if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
             self.write()
@@ -62,7 +62,7 @@ class PartialResults:
 
 
 def fingerprint(model: nn.Module, *described: object) -> str:
-    """Return a hash of a model's weights and of the other arguments: tensors, and the `repr` of anything else."""
+    """Return a hash of a model's class, the sums of its weights, tensors, and the `repr` of other arguments."""
     digest = hashlib.sha256()
     sums = [parameter.detach().double().sum().item() for parameter in model.parameters()]
     for value in (type(model).__name__, sums, *described):

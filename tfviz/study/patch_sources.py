@@ -1,4 +1,4 @@
-"""Replacement activations for patching: from another run, zeros, means, other texts, or custom."""
+"""Replacement activations for patching: from another run, zeros, means, other texts, or a mapping."""
 
 from __future__ import annotations
 
@@ -31,15 +31,18 @@ def replacement(
     means: Means,
     words: Bool[Tensor, "batch position"],
 ) -> Tensor:
-    """Return the replacement of a site's activations.
+    """Return the activation that replaces a site's own, [batch, (head,) position, dim].
 
     Args:
-        site: its name.
+        site: the name of the site.
         activations: "clean" and "corrupt" -> site -> [batch, (head,) position, dim].
-        by: as for `patch`, or "custom".
-        seed: seed of the choice of other texts.
+        by: the kind of replacement, as for `patch`, or "custom" for those of `means`.
+        seed: the seed of the choice of other texts.
         means: site -> custom activation.
-        words: where the texts have words; means leave padding out.
+        words: [batch, position], True at tokens; means leave out padding.
+
+    Raises:
+        ValueError: `by` is "resample", and a text has padding; `means` has no activation of a fitting shape.
     """
     if by in ("clean", "corrupt"):
         return activations[by][site]
@@ -64,7 +67,7 @@ def replacement(
 def _mean_of_words(
     activation: Float[Tensor, "batch *head position dim"], words: Bool[Tensor, "batch position"]
 ) -> Float[Tensor, "batch *head position dim"]:
-    """Return the mean of the texts that have a word at a position; where none has, the activation itself."""
+    """Return the mean over the texts at each position, without padding; where all is padding, the activation itself."""
     marks = marked_like(activation, words)
     counts = marks.sum(0, keepdim=True)
     sums = torch.where(marks, activation.float(), 0.0).sum(0, keepdim=True)
@@ -72,10 +75,10 @@ def _mean_of_words(
 
 
 def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
-    """Return what a mapping gives for a site, in the shape of its activations.
+    """Return a custom activation for a site, broadcast to the shape of the site's own.
 
     Raises:
-        ValueError: it gives none, or one that does not fit, or fits in two ways.
+        ValueError: the mapping has none for the site; its shape does not broadcast, or does so in two ways.
     """
     if site not in means:
         raise ValueError(f"by has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")

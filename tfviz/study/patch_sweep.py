@@ -1,4 +1,4 @@
-"""`Sweep`: a metric of many runs, in each of which one activation is replaced."""
+"""`Sweep`: the change of a metric in many runs, each with one patched activation."""
 
 from __future__ import annotations
 
@@ -23,26 +23,35 @@ from tfviz.study.sites import ActivationSite, activation_sites, module_path, sin
 from tfviz.study.table import Table
 from tfviz.study.token_logits import TokenLogits
 
-POSITIONS_PER_RUN = {"cpu": 1024}  # of all texts of one run, where `batch_size` is not given, by device
-DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which large batches keep busy
+POSITIONS_PER_RUN = {"cpu": 1024}  # device -> positions of all texts in a run, if `batch_size` is None
+DEFAULT_POSITIONS_PER_RUN = 16_384  # on other devices, which need large batches
 
 
 class Sweep:
-    """A metric of many runs, in each of which one activation is replaced.
+    """The change of a metric in many runs, in each of which one activation is replaced.
 
     Args:
-        chosen: glob -> the heads that are patched; None: all of them.
-        each, positions, words: as for `patch`.
-        frozen: globs of sites whose activations in the unpatched run are kept, beside those that are patched; None:
-            none are.
+        model: the model, in eval mode.
+        inputs: "clean" and, if needed, "corrupt" -> the prompt.
+        metric: the metric, as for `patch`.
+        chosen: glob -> the heads that are patched; None: all heads.
+        by: the kind of replacement, as for `patch`, or "custom" for those of `means`.
+        seed: the seed of the choice of other texts.
+        each: the unit that is patched, as for `patch`.
+        positions: the positions that are patched, as for `patch`.
+        words: labels of the positions, as for `patch`.
+        means: site -> custom activation.
+        frozen: globs of sites whose activations in the unpatched run are stored in `base_activations`, together with
+            those of the patched sites; None: nothing is stored.
 
     Attributes:
         sites: the sites that are patched.
-        heads: site -> the heads that are patched; None: all of them.
-        targets: of each site, those that are patched one at a time.
-        axes: of the table.
+        heads: site -> the heads that are patched; None: all heads.
+        targets: the targets of each site, which are patched one at a time.
+        axes: the axes of the table, without the text.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
-        base_activations: site -> activations in the unpatched run, if they are kept.
+        unpatched: the metric of the run into which activations are patched, without a patch.
+        base_activations: site -> activation in the unpatched run; empty if `frozen` is None.
     """
 
     def __init__(
@@ -72,7 +81,7 @@ class Sweep:
         self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
         for site, heads in self.heads.items():
             check_heads(site, heads, activations[unpatched][site])
-        self.choose(each, positions, words)  # what cannot be patched is known before the other run
+        self.choose(each, positions, words)  # raises errors before the other run
         for name in inputs.keys() - {unpatched}:
             is_needed = name == by or (by, name) == ("gradient", "clean")
             _, kept = self._run(name, inputs[name], globs if is_needed else [])
@@ -88,7 +97,7 @@ class Sweep:
         self._plan_partial_forwards(logits, is_sweep=by != "gradient" and frozen is None)
 
     def _run(self, name: str, prompt: Inputs, globs: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Run the model on a prompt without a patch, and note its metric; return its logits and activations."""
+        """Run the model on a prompt without a patch; store the metric, and return the logits and activations."""
         with (
             self.replay.observe(prompt is self.base, keep_inputs=False),
             warning_of_shifted_positions(self.model, prompt),
@@ -100,7 +109,7 @@ class Sweep:
         return logits, single_invocations(captured)
 
     def _plan_partial_forwards(self, logits: Tensor, is_sweep: bool) -> None:
-        """Find out on the unpatched run, whose logits these are, what patched runs need not compute."""
+        """Set the partial forwards of patched runs, after tests on the unpatched run with these logits."""
         heads = [module_path(site.name) for site in self.sites if site.heads is not None]
         is_tried = is_sweep and reads_last(self.metric) and len(heads) == len(self.sites)
         self.last_position = LastPosition(self.replay, heads if is_tried else [], logits)
@@ -111,31 +120,32 @@ class Sweep:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the values: [patch], or [patch, text] of a metric that gives one number for each text."""
+        """The shape of the values: [patch], or [patch, text] if the metric is one number for each text."""
         return len(self.sites) * len(self.targets), *self.unpatched.shape
 
     @property
     def unpatched_metrics(self) -> dict[str, Any]:
-        """The `baselines` in full precision, as JSON can hold them."""
+        """The `baselines` as numbers and lists, which JSON can represent."""
         return {name: value.tolist() for name, value in self.baselines.items()}
 
     def table(self, values: Tensor, unit: str, title: str, notes: dict[str, Any]) -> Table:
-        """Return the values of all patches as a table, in whose notes the metric of runs without a patch comes last."""
+        """Return the values of all patches as a table; the metric of the unpatched runs is appended to its notes."""
         axes = {**text_axis(self.unpatched), **self.axes}
         notes |= self.unpatched_metrics
         return Table(values.movedim(0, -1).reshape([len(labels) for labels in axes.values()]), axes, unit, title, notes)
 
     @property
     def texts_at_once(self) -> int:
-        """The number of texts in one run: enough to keep the device busy, with little memory."""
+        """The default number of texts in one run, which depends on the device; at least those of the prompt."""
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
     def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
-        """Set the targets and the axes, as soon as the sites are known.
+        """Set the targets and the axes, once the sites are known.
 
         Raises:
-            ValueError: the sites have no heads; there are more or fewer words than positions.
+            ValueError: the sites have no heads, and `each` is not "position"; `positions` are empty or out of range;
+                the numbers of words and positions differ.
         """
         self.units = PatchTargets.from_site(self.sites[0], each, positions)
         self.targets = self.units.among(list(self.heads.values()))
@@ -143,7 +153,13 @@ class Sweep:
         self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.targets, words)}
 
     def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
-        """Return the change of the metric by each patch, site by site; `texts` are run at a time."""
+        """Return the change of the metric by each patch, [patch, (text)], site by site.
+
+        Args:
+            texts: the number of texts in one run.
+            results: the values that are already computed, to which others are added.
+            progress: whether to show a progress bar.
+        """
         from tqdm import tqdm
 
         times, count = max(1, texts // self.base.size), len(self.targets)
@@ -161,7 +177,7 @@ class Sweep:
         return results.values
 
     def run_patches(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
-        """Return the change of the metric by each patch; NaN for heads that were not chosen."""
+        """Return the change of the metric by each patch, [target, (text)]; NaN for heads that were not chosen."""
         heads = self.heads[site.name]
         chosen = [number for number, (head, _) in enumerate(targets) if heads is None or head in heads]
         values = torch.full((len(targets), *self.unpatched.shape), torch.nan)
@@ -170,7 +186,7 @@ class Sweep:
         return values
 
     def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
-        """Return the change of the metric by each patch; the model runs once, on a copy of the texts for each."""
+        """Return the change of the metric by each patch, from one run with a repetition of the texts for each."""
         times, edit = len(targets), {site.name: lambda tensor: self.patched(tensor, site, targets)}
         with (
             self.replay.skipping(self.replay.before(module_path(site.name)), times),
@@ -182,7 +198,7 @@ class Sweep:
         return self.metric_changes(logits)
 
     def patched(self, tensor: Tensor, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
-        """Return an activation of the repeated texts with the source at one target in each repetition."""
+        """Return an activation of the repeated texts, with one target replaced in each repetition."""
         edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
         for number, target in enumerate(targets):
             index = self.units.index(target)
@@ -190,12 +206,16 @@ class Sweep:
         return edited
 
     def metric_changes(self, logits: Tensor) -> Tensor:
-        """Return the change of the metric in each repetition of the texts."""
+        """Return the change of the metric in each repetition of the texts, [repetition, (text)]."""
         values = [measure(self.metric, part) for part in logits.split(self.base.size)]
         return torch.stack(values).float().cpu() - self.unpatched
 
     def estimate(self) -> Tensor:
-        """Return the estimated change of the metric by each patch, from one backward pass."""
+        """Return the estimated change of the metric by each patch, [patch, (text)], from one backward pass.
+
+        Raises:
+            ValueError: no gradient of the metric reaches the sites.
+        """
         kept: dict[str, Tensor] = {}
 
         def keep(tensor: Tensor, site: str) -> Tensor:
@@ -219,7 +239,7 @@ class Sweep:
         return of_texts if value.dim() else of_texts.sum(1)
 
     def _summed(self, share: Tensor, site: str, target: PatchTarget) -> Tensor:
-        """Return the sum of the shares of a target, for each text; NaN for a head that was not chosen."""
+        """Return the estimated change by one target for each text, [text]; NaN for a head that was not chosen."""
         heads = self.heads[site]
         is_chosen = heads is None or target[0] in heads
         summed = share[self.units.index(target)].flatten(1).sum(1)

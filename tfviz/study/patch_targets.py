@@ -1,4 +1,4 @@
-"""Patch targets, one at a time: a head, a position, or a head at a position."""
+"""`PatchTargets`: the heads, positions, or heads at positions that a sweep patches one at a time."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ from tfviz.look.recorder import matches
 from tfviz.study.sites import ActivationSite
 
 Each = Literal["head", "position", "head and position"]
-PatchTarget = tuple[int | None, int | None]  # head and position; None: all that were chosen
-Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> head or heads; None for all
-HeadSelection = dict[str, list[int] | None]  # glob or site -> heads; None: all of them
+PatchTarget = tuple[int | None, int | None]  # head and position; None: all chosen ones
+Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> one or several heads; None: all heads
+HeadSelection = dict[str, list[int] | None]  # glob or site -> heads; None: all heads
 
 
 def heads_by_glob(name: str, sites: Sites) -> HeadSelection:
-    """Return glob -> its heads; None: all of them.
+    """Return glob -> its heads, or None for all heads.
+
+    Args:
+        name: the name of the argument, for messages.
+        sites: globs, or glob -> one or several heads.
 
     Raises:
-        ValueError: there is no site, or no head of one; a head is no number.
+        ValueError: `sites` is empty, or the heads of a glob are; a head is not an integer.
     """
     if not sites:
         raise ValueError(f"{name} is empty; name sites, such as '*.output_heads'")
@@ -37,12 +41,12 @@ def heads_by_glob(name: str, sites: Sites) -> HeadSelection:
 
 
 def heads_at(site: str, chosen: HeadSelection) -> list[int] | None:
-    """Return the heads of a site by the first glob that matches it."""
+    """Return the heads that are chosen by the first glob that matches a site; None: all heads."""
     return next(heads for glob, heads in chosen.items() if matches(site, glob))
 
 
 def check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
-    """Raise ValueError unless a site has these heads."""
+    """Raise ValueError unless a site's activation has these heads."""
     if heads is None:
         return
     if activation.dim() != 4:
@@ -54,12 +58,12 @@ def check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:
 
 @dataclass(frozen=True)
 class PatchTargets:
-    """What is patched one at a time in each of some sites of the same size.
+    """The units that are patched one at a time in each site; all sites have the same size.
 
     Attributes:
-        site: one of them, for its size.
-        each: the unit that is patched.
-        positions: those that are patched; all of them if none were chosen.
+        site: one of the sites, for its size.
+        each: the unit that is patched: "head", "position" or "head and position".
+        positions: the positions that are patched, counted from 0.
     """
 
     site: ActivationSite
@@ -68,10 +72,15 @@ class PatchTargets:
 
     @classmethod
     def from_site(cls, site: ActivationSite, each: Each | None, positions: Sequence[int] | None) -> PatchTargets:
-        """Return the targets for `each` and `positions`.
+        """Return the targets for `each` and `positions` as a user gives them.
+
+        Args:
+            site: one of the sites.
+            each: the unit; None: "head" for sites with heads, else "position".
+            positions: the positions, which may count from the end; None: all.
 
         Raises:
-            ValueError: the sites have no heads; there is no such position, or none is chosen.
+            ValueError: `each` has heads, and the site has none; `positions` is empty or out of range.
         """
         each = each or ("position" if site.heads is None else "head")
         if site.heads is None and each != "position":
@@ -86,10 +95,13 @@ class PatchTargets:
         return cls(site, each, list(dict.fromkeys(int(at) % site.positions for at in positions)))
 
     def among(self, chosen: Sequence[list[int] | None]) -> list[PatchTarget]:
-        """Return the targets, by the heads that are chosen in each site; None: all heads.
+        """Return the targets: the product of the heads chosen in any site, and the positions.
+
+        Args:
+            chosen: the heads that are chosen in each site; None: all heads.
 
         Raises:
-            ValueError: heads are chosen, and each target is a position.
+            ValueError: heads are chosen, and `each` is "position".
         """
         if self.each == "position" and any(heads is not None for heads in chosen):
             raise ValueError("each is 'position', and heads are named: take 'head', or 'head and position'")
@@ -100,7 +112,7 @@ class PatchTargets:
         return list(product(heads, [None] if self.each == "head" else self.positions))
 
     def index(self, target: PatchTarget) -> tuple[Any, ...]:
-        """Return the index of a target in an activation of a site."""
+        """Return the index of a target in an activation [batch, (head,) position, dim]."""
         head, position = target
         are_all = len(self.positions) == self.site.positions
         at = position if position is not None else slice(None) if are_all else self.positions
@@ -109,10 +121,14 @@ class PatchTargets:
         return slice(None), slice(None) if head is None else head, at
 
     def axes(self, targets: Sequence[PatchTarget], words: Sequence[str] | None) -> dict[str, list[str]]:
-        """Return the axes of a table of these targets.
+        """Return the axes of a table of these targets, name -> labels.
+
+        Args:
+            targets: the targets.
+            words: labels of all positions or of those that are patched; None: their numbers.
 
         Raises:
-            ValueError: words are neither one for each position of the text nor one for each that is patched.
+            ValueError: the number of words is neither that of all positions nor that of the patched ones.
         """
         heads, positions = ([*dict.fromkeys(part)] for part in zip(*targets))
         axes = {} if None in heads else {"head": [str(head) for head in heads]}

@@ -1,4 +1,4 @@
-"""Activation patching: the change of a metric when one activation is taken from another run."""
+"""Activation patching, ablation and attribution patching: the change of a metric when an activation is replaced."""
 
 from __future__ import annotations
 
@@ -39,14 +39,17 @@ def patch(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> Table:
-    """Return the change of a metric when the activation at one target is replaced, for every target in the sites.
+    """Return the change of a metric when the activation at one target is replaced, for each target in the sites.
 
-    * "clean" (denoising): activations of the clean run are patched into the corrupt run, one at a time. It shows which
+    The argument `by` selects the replacement:
+
+    * "clean" (denoising): activations of the clean run are patched into the corrupt run. This shows which activations
       are sufficient for the clean answer.
-    * "corrupt" (noising): activations of the corrupt run are patched into the clean run. It shows which are necessary.
-    * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch's words at that position, or another
-      text's activation are patched into the clean run.
-    * "gradient" (attribution patching, Nanda 2023): "clean", estimated for all targets from one backward pass, as
+    * "corrupt" (noising): activations of the corrupt run are patched into the clean run. This shows which activations
+      are necessary.
+    * "zero", "mean" or "resample" (ablation): zeros, the mean over the batch's tokens at the position, or the
+      activations of another text are patched into the clean run.
+    * "gradient" (attribution patching, Nanda 2023): "clean" is estimated for all targets from one backward pass, as
       (clean - corrupt) times the gradient.
     * A mapping: its activations are patched into the clean run; `by=study.mean_activations(model, texts)` is mean
       ablation over a data set.
@@ -55,36 +58,36 @@ def patch(
         model: the model to run.
         clean: the prompt with the answer in question: ids [batch, position], or a model's arguments by name, as a
             tokenizer returns them.
-        corrupt: a prompt with a different answer, of the same shapes, with the words that matter at the same positions;
+        corrupt: a prompt with a different answer, of the same shapes, with corresponding tokens at the same positions;
             None if `by` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
             for each text, as with `reduction="none"`.
-        sites: globs, as for `look.capture`: modules, whose output is [batch, position, dim], their `.input` (that of
-            each block by `look.blocks`), `.output_heads`, or `.pattern`, whose positions are queries; or glob -> head
-            or heads; None: `"*.output_heads"`, or those of the mapping `by`.
-        by: the activation that replaces another, as above; or site -> activation, of a shape that broadcasts.
-        each: what is patched at a time; None: "head" (at all positions) for sites with a head axis, else "position".
-        positions: the positions that are patched, such as `[-1]` for the last alone; with `each="head"` all of them at
-            a time; None: all.
+        sites: globs, as for `look.capture`, of modules whose output is [batch, position, dim], of their `.input` (for
+            that of each block, see `look.blocks`), of `.output_heads`, or of `.pattern`, whose positions are queries.
+            Or glob -> one or several heads. None: `"*.output_heads"`, or the sites of the mapping `by`.
+        by: the kind of replacement, as above; or site -> activation, of a shape that broadcasts.
+        each: the unit that is patched: "head" (at all chosen positions), "position" or "head and position"; None:
+            "head" for sites with a head axis, else "position".
+        positions: the positions that are patched, such as `[-1]` for only the last; None: all.
         words: labels of the positions.
-        batch_size: rows of one forward pass, patches times prompts; None: about 1,024 positions on a CPU, 16,384 on
-            other devices.
-        seed: seed of the random choice of texts for 'resample'.
-        progress: show a bar.
+        batch_size: the number of texts in one forward pass, patches times prompts; None: about 1,024 positions on a
+            CPU, 16,384 on other devices.
+        seed: the seed of the random choice of texts for "resample".
+        progress: whether to show a progress bar.
         resume: a file to which values are written as they are computed; a call with the same arguments continues from
             it.
 
     Returns:
-        A table of site (or layer) x head, x position, or x head x position: the change of the metric, NaN for heads
-        that were not chosen; the first axis is
-        the text if the metric gives one number for each. Its notes have the metric of both runs, `clean` and `corrupt`.
+        A table [layer or site, head], [layer or site, position] or [layer or site, head, position] of the change of the
+        metric; NaN for heads that were not chosen. If the metric is one number for each text, the first axis is the
+        text. The notes hold the metric of the runs without a patch, `clean` and `corrupt`.
 
     Raises:
         LookupError: no site matches.
         TypeError: the metric is neither one number nor one for each text.
-        ValueError: the prompts have different shapes or masks; the metric reads padding; a site holds no activations,
-            or is computed several times in a run; sites of unlike sizes; a mapping gives none, or one of another shape,
-            for a site.
+        ValueError: the prompts have different shapes or masks; the metric reads padding; a site is not an activation,
+            or has several invocations in a run; the sites have different sizes; the mapping `by` has no activation of a
+            fitting shape for a site.
 
     >>> import torch
     >>> from tfviz import models
@@ -129,14 +132,14 @@ def patch(
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
-    """Return the inputs of both runs by name, with only the last position's logits if the metric reads no others."""
+    """Return the inputs of the runs, by name; if the metric reads only the last logits, only these are computed."""
     named = {"clean": clean} if corrupt is None else {"clean": clean, "corrupt": corrupt}
     inputs = {name: Inputs.from_prompt(name, prompt, model) for name, prompt in named.items()}
     return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
 
 
 def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
-    """Raise ValueError if the prompts do not suit each other, or the kind of patch."""
+    """Raise ValueError if the prompts differ in shape or mask, or do not suit the kind of replacement."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     if by in ("clean", "corrupt", "gradient") and corrupt is None:
         raise ValueError(f"by={by!r} compares two prompts: give corrupt, too; or take by='zero'")
@@ -152,13 +155,13 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
 
 
 def check_words(words: Sequence[str] | None) -> None:
-    """Raise TypeError if words are one text."""
+    """Raise TypeError if `words` is a string, not a list of strings."""
     if isinstance(words, str):
         raise TypeError(f"words is {words!r}, one text; give a list, one word for each position")
 
 
 def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, Tensor]) -> None:
-    """Warn if no patch changed the metric at all, unless clean and corrupt are the same prompt, as in a test."""
+    """Warn if no patch changes the metric, unless the clean and corrupt prompts are equal."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
     are_equal = corrupt is not None and all(map(torch.equal, clean.tensors, corrupt.tensors))
     value = baselines["clean"]

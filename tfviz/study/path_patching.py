@@ -37,37 +37,39 @@ def patch_path(
     batch_size: int | None = None,
     progress: bool = True,
 ) -> Table:
-    """Return the change of a metric by each sender through the receivers only (Wang et al. 2023, section 3.1).
+    """Return the change of a metric by each sender only through the receivers (Wang et al. 2023, section 3.1).
 
-    Each sender takes its activation from the other run while all other frozen sites keep theirs, so the change spreads
-    only along the direct path: the residual stream and unfrozen sites (feed-forward networks). The changed inputs of
-    the receivers are then put into an unchanged run, whose metric is returned.
+    In a first run, the activation of one sender is taken from the other prompt while all frozen sites keep their
+    activations. So the change reaches the receivers only through the residual stream and sites that are not frozen
+    (feed-forward networks). In a second run, the changed activations of the receivers are patched into the unchanged
+    model, and its metric is read.
 
     Args:
         model: a model with heads that `look.capture` finds.
         clean: the prompt of the clean run, as for `patch`.
         corrupt: the prompt of the corrupt run, of the same shapes.
         metric: logits [batch, position, vocab] -> one number, or one for each text.
-        receivers: globs of the sites at which the change arrives, such as `"transformer.h.9.attn.query"`, or glob ->
-            head or heads; None: the output itself. A head is a number, or its label in a table, as `Table.top` gives
-            it; of globs that match the same site the first counts.
-        senders: globs of the sites whose effect is measured one by one, or glob -> head or heads.
-        frozen: globs of the sites that keep their activations. Add the feed-forward networks, `"*.mlp"`, for the path
-            through the residual stream only.
-        by: "corrupt": senders of the corrupt run in the clean one; "clean": the other way round.
+        receivers: globs of the sites that receive the change, such as `"transformer.h.9.attn.query"`, or glob -> one or
+            several heads; None: the model's output. A head is a number, or its label in a table, as `Table.top`
+            returns it. If several globs match a site, the first applies.
+        senders: globs of the sites whose effects are measured one by one, or glob -> one or several heads.
+        frozen: globs of the sites that keep their activations. Add the feed-forward networks, such as `"*.mlp"`, for
+            the path through the residual stream only.
+        by: "corrupt": activations of senders in the corrupt run are patched into the clean run; "clean": the reverse.
         each: the unit that is patched, as for `patch`.
-        positions: those that are patched, as for `patch`.
-        words: words of the positions, as labels of the table.
-        batch_size: number of texts in one run of the model, patches times prompts.
-        progress: show a bar.
+        positions: the positions that are patched, as for `patch`.
+        words: labels of the positions.
+        batch_size: the number of texts in one run of the model, patches times prompts; None: as for `patch`.
+        progress: whether to show a progress bar.
 
     Returns:
-        A table as that of `patch`; 0 for senders after all receivers, NaN for heads of a layer that are no senders. Its
-        notes have the `senders` and `receivers` with their heads, None for all.
+        A table as for `patch`: 0 for senders after all receivers, NaN for heads that are not senders. The notes hold
+        the `senders` and `receivers` with their heads, None for all heads.
 
     Raises:
         LookupError: no site matches.
-        ValueError: as for `patch`; there is no such head; senders or receivers are empty.
+        TypeError: the metric is neither one number nor one for each text.
+        ValueError: as for `patch`; there is no such head; `senders` or `receivers` is empty.
 
     >>> import torch
     >>> from tfviz import models
@@ -111,7 +113,7 @@ def patch_path(
 
 
 def _listing(sites: HeadSelection) -> str:
-    """Return sites with their heads, for a title.
+    """Return the sites with their heads as text, for a title.
 
     >>> _listing({"h.1.attn.query": [0, 2], "h.2.attn.query": [1], "h.3.attn.query": None})
     'h.1.attn.query (heads 0, 2), h.2.attn.query (head 1), h.3.attn.query'

@@ -18,15 +18,23 @@ from tfviz.study.sites import ActivationSite, module_path
 
 
 class PathSweep(Sweep):
-    """A sweep whose patches affect the metric only through the receivers.
+    """A sweep whose patches affect the metric only through the receivers, or only directly if there are none.
 
     Args:
-        senders: glob -> the heads that are patched; None: all of them.
-        frozen: globs of sites that keep the activations of the unchanged run, except for the heads that receive.
-        receivers: glob -> its heads; None: all of them.
+        model: the model, in eval mode.
+        inputs: "clean" and "corrupt" -> the prompt.
+        metric: the metric, as for `patch`.
+        senders: glob -> the heads that are patched; None: all heads.
+        by: the run from which the activations of the senders are taken, "clean" or "corrupt".
+        frozen: globs of sites that keep the activations of the unchanged run, except for receiving heads.
+        receivers: glob -> the heads that receive the change; None: all heads.
+        each: the unit that is patched, as for `patch`.
+        positions: the positions that are patched, as for `patch`.
+        words: labels of the positions, as for `patch`.
 
     Attributes:
-        receivers: site -> the heads at which the change arrives; None: all of them.
+        receivers: site -> the heads that receive the change; None: all heads.
+        frozen: the frozen sites, without those whose heads all receive.
     """
 
     def __init__(
@@ -49,10 +57,10 @@ class PathSweep(Sweep):
         self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 
     def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
-        """Set the heads that receive, the targets and the axes.
+        """Set the receiving heads, the targets and the axes.
 
         Raises:
-            ValueError: a site lacks what was chosen.
+            ValueError: a site has no such head; otherwise as for `Sweep.choose`.
         """
         self.receivers = {
             site: heads_at(site, self._receivers)
@@ -64,7 +72,7 @@ class PathSweep(Sweep):
         super().choose(each, positions, words)
 
     def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
-        """Return the change of the metric by each patch, through the receivers."""
+        """Return the change of the metric by each patch through the receivers, [target, (text)]."""
         path = module_path(site.name)
         start = self.replay.starts[path]
         receivers = [other for other in self.receivers if other != site.name and self._time(other) > start]
@@ -86,21 +94,21 @@ class PathSweep(Sweep):
         return self.metric_changes(logits)
 
     def _time(self, site: str) -> int:
-        """Return the time of a site: the start of its module or, for an output, the end."""
+        """Return the time of a site in the unchanged run: the end of a module for its output, else its start."""
         path = module_path(site)
         return self.replay.ends[path] if path == site else self.replay.starts[path]
 
     def _outside_skipped(
         self, edits: dict[str, Callable[[Tensor], Tensor]], path: str
     ) -> dict[str, Callable[[Tensor], Tensor]]:
-        """Return the edits of sites outside of skipped blocks."""
+        """Return the edits of sites that are not inside a block skipped for the module at `path`."""
         skipped = self.replay.before(path)
         return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
     def _hold(self, name: str, site: ActivationSite, targets: list[PatchTarget]) -> Callable[[Tensor], Tensor]:
         """Return an edit that keeps a site as in the unchanged run, except for the sender's patched targets.
 
-        Heads that receive are computed anew, since the change has to arrive there.
+        Receiving heads are computed anew, so that they receive the change.
         """
         base, receiving = self.base_activations.get(name), self.receivers.get(name)
 
@@ -115,7 +123,7 @@ class PathSweep(Sweep):
         return edit
 
     def _receive(self, site: str, arrived: Tensor, times: int) -> Callable[[Tensor], Tensor]:
-        """Return an edit that puts the changed input of a receiver's heads into the unchanged run."""
+        """Return an edit that patches the changed activation of a receiver's heads into the unchanged run."""
         heads = self.receivers[site]
 
         def edit(tensor: Tensor) -> Tensor:

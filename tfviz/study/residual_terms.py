@@ -1,8 +1,8 @@
 """`ResidualTerms`: the terms that add up to the residual stream before a model's last norm.
 
-A block adds to its input: x = x + attention(norm(x)); x = x + mlp(norm(x)). Traced back from the last norm, sum by
-sum, the stream is the embedding plus one term for each part. The sums are observed as torch calls, independent of the
-model's code, so parallel parts and norms after a part (Gemma 2) need no special rules.
+A block adds to its input: x = x + attention(norm(x)); x = x + mlp(norm(x)). Traced back from the last norm, sum by sum,
+the residual stream is the embedding plus one term for each part. The sums are observed as torch calls, independently of
+the model's code, so parallel parts and norms after a part (Gemma 2) need no special rules.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ NORM_NAME = re.compile(r"norm", re.IGNORECASE)
 
 
 class Term(NamedTuple):
-    """One term of the residual stream, [batch, position, dim].
+    """One term of the residual stream.
 
     Attributes:
-        name: the path of the module that returned it, else of the module that added it.
+        name: the path of the module that returned the term, or else of the module that added it.
+        tensor: the value of the term, [batch, position, dim].
         time: the time of its computation, in events of the run.
     """
 
@@ -46,16 +47,17 @@ class Term(NamedTuple):
 
 
 class ResidualTerms(TorchFunctionMode):
-    """An observer of a model's sums and of its modules' inputs and outputs, in one run inside `observe`.
+    """A recorder of a model's sums and of its modules' inputs and outputs in one run, inside `observe`.
 
     Args:
-        freezes_norms: pass gradients through the norms of blocks as if their statistics were constants, so that what
-            flows back through them is the share of what flowed in.
+        model: the model.
+        freezes_norms: whether gradients flow through the norms of blocks as if their statistics were constant, so that
+            the product of gradient and input is the contribution of the input.
 
     Attributes:
-        clock: counts the events of the run.
-        leaves: when each module without parts ran -> its path.
-        frozen: paths of the norms with constant statistics.
+        clock: the number of events of the run so far.
+        leaves: time -> the path of the module without children that ended at this time.
+        frozen: the paths of the norms whose statistics are treated as constant.
     """
 
     def __init__(self, model: nn.Module, freezes_norms: bool = False) -> None:
@@ -87,7 +89,7 @@ class ResidualTerms(TorchFunctionMode):
             yield
 
     def tick(self) -> int:
-        """Return the number of the next event."""
+        """Count an event, and return its number."""
         self.clock += 1
         return self.clock
 
@@ -95,7 +97,7 @@ class ResidualTerms(TorchFunctionMode):
         self._running.append(path)
 
     def _end(self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        """Record what a module returned; return another output for a norm through which a gradient passes."""
+        """Record a module's output; for a norm whose gradient is changed, return the output that replaces it."""
         self._running.pop()
         if path in self._blocks:
             self.norms.clear()  # remove norms before a block
@@ -104,7 +106,7 @@ class ResidualTerms(TorchFunctionMode):
             self.leaves[time] = path
         if first is None:
             return None
-        is_outer = self._norms.get(path) is False  # a norm outside of the blocks
+        is_outer = self._norms.get(path) is False  # a norm outside the blocks
         first_input = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
         if self._norms.get(path) and self.freezes_norms and first_input is not None:
             first = self._freeze(path, module, first_input, first)
@@ -123,8 +125,8 @@ class ResidualTerms(TorchFunctionMode):
         return output if is_outer or path in self.frozen else None
 
     def _freeze(self, path: str, norm: nn.Module, first_input: Tensor, returned: Tensor) -> Tensor:
-        """Return the output of a norm with the gradient of the linear map that it is with constant statistics."""
-        with torch._C.DisableTorchFunction():  # these sums are not the model's
+        """Return the output of a norm with the gradient of the norm's linear map with constant statistics."""
+        with torch._C.DisableTorchFunction():  # do not record these sums
             frozen = FrozenNorm.from_module(norm, first_input, returned)
             if frozen is None:
                 return returned
@@ -154,12 +156,12 @@ class ResidualTerms(TorchFunctionMode):
         return copy
 
     def _forget(self, tensor: Tensor) -> None:
-        """Drop the records of a tensor some of whose numbers are about to be overwritten."""
+        """Delete the records of a tensor that is about to be overwritten in part or in whole."""
         for known in (self._sums, self._same, self._scaled, self._returned):
             known.pop(tensor, None)
 
     def _follow(self, name: str, output: Tensor, args: tuple[Any, ...]) -> None:
-        """Record a sum with its terms, and a tensor with the one that has the same numbers, or a multiple of them."""
+        """Record the terms of a sum, or the source of a tensor with the same or scaled numbers."""
         tensors = [arg for arg in args[:2] if isinstance(arg, Tensor)]
         if name in ADD_OPS and len(tensors) == 2:
             self._sums[output] = (*tensors, self._running[-1] if self._running else "", self.tick())
@@ -175,10 +177,10 @@ class ResidualTerms(TorchFunctionMode):
         self._kept += [output, *tensors]
 
     def last_norm(self) -> tuple[str, Tensor, Tensor]:
-        """Return the path of the last norm, its input and its output.
+        """Return the path, the input and the output of the last norm, which takes the residual stream.
 
         Raises:
-            ValueError: no norm outside of the blocks takes a sum, or what an edit made of a block's output.
+            ValueError: there is no norm outside the blocks whose input is a sum or the edited output of a block.
         """
         for path, (first_input, returned) in reversed(self.norms.items()):
             origin = self._origin(first_input)
@@ -191,7 +193,7 @@ class ResidualTerms(TorchFunctionMode):
         )
 
     def terms(self, stream: Tensor) -> list[Term]:
-        """Return the terms of a residual stream, in the order of their computation."""
+        """Return the terms that add up to a residual stream, in the order of their computation."""
         found: list[Term] = []
         waiting = [(stream, "", 0)]
         while waiting:
@@ -216,7 +218,7 @@ class ResidualTerms(TorchFunctionMode):
         return tensor
 
     def _term(self, tensor: Tensor, adder: str, added: int) -> Term:
-        """Return a term, named after the outermost module that returned it, or what it is a multiple of."""
+        """Return a term, named after the outermost module that returned it or the tensor of which it is a multiple."""
         chain, current = [tensor], tensor
         while (source := self._same.get(current, self._scaled.get(current))) is not None:
             chain.append(source)
@@ -231,13 +233,13 @@ class ResidualTerms(TorchFunctionMode):
 
 
 def _overwrites(name: str) -> bool:
-    """Return whether an operation of this name may change the numbers of its first tensor."""
+    """Return whether an operation may change its first tensor in place, by its name."""
     is_in_place = name.endswith("_") and not name.endswith("__") and name not in KEEPS_NUMBERS
     return is_in_place or name == "__setitem__"
 
 
 def _is_same(name: str, output: Tensor, tensor: Tensor) -> bool:
-    """Return whether one of `IDENTITY_OPS` returned another tensor with the same numbers."""
+    """Return whether the result of one of `IDENTITY_OPS` is another tensor with the same numbers."""
     if name == "clamp":  # an overflow guard for half precision (T5) that changed nothing
         return torch.equal(output, tensor)
     return output is not tensor and output.numel() == tensor.numel()

@@ -1,4 +1,4 @@
-"""`ResumableStatistics`: statistics of the batches measured so far, in a file from which a later call continues."""
+"""`ResumableStatistics`: statistics over batches, in a file from which a later call continues."""
 
 from __future__ import annotations
 
@@ -28,11 +28,18 @@ _TABLES_SCHEMA = schema.list_of(
 
 
 class ResumableStatistics:
-    """The statistics so far, in a file if there is one.
+    """The statistics of the batches measured so far, which are written to a file.
+
+    Args:
+        path: the path of the file, to which the rank is appended if there are several processes; None: no file.
+        fingerprint: a hash of the arguments of the analysis; a file with another hash is rejected.
 
     Attributes:
-        statistics: by name.
-        done: number of this process's batches in the statistics.
+        statistics: name -> the statistics of this process's batches so far.
+        done: the number of this process's batches in the statistics.
+
+    Raises:
+        ValueError: the file is damaged, or belongs to another analysis.
     """
 
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
@@ -42,12 +49,18 @@ class ResumableStatistics:
             self.path = self.path.with_name(f"{self.path.name}.{self.rank}")
         self.statistics: Result = {}
         self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
-        self._first_batch = ""  # a hash of the first texts, stored in the file
+        self._first_batch = ""  # a hash of the first batch, stored in the file
         if self.path is not None and self.path.exists():
             self._read(self.path)
 
     def own_batches(self, batches: Iterable[Any], model: nn.Module, progress: bool) -> Iterator[tuple[int, Inputs]]:
-        """Yield the batches of this process that are not done, each with the number of its first text."""
+        """Yield this process's remaining batches, each with the index of its first text in the data set.
+
+        Args:
+            batches: all batches, of all processes.
+            model: the model, to whose device the batches are moved.
+            progress: whether to show a progress bar, in the process of rank 0.
+        """
         from tqdm import tqdm
 
         first, own, done = 0, 0, self.done
@@ -64,13 +77,13 @@ class ResumableStatistics:
                 first += inputs.size
 
     def _check_first(self, batch: str, path: Path) -> None:
-        """Raise ValueError if the file belongs to texts with another beginning."""
+        """Raise ValueError if the file was written for another first batch."""
         if self._first_batch not in ("", batch):
             raise ValueError(f"{path} holds statistics of other texts; give another file, or delete it")
         self._first_batch = batch
 
     def add(self, found: Result) -> None:
-        """Merge the statistics of this process's next batch; write the file if the last write was some time ago."""
+        """Merge the statistics of the next batch; write the file if the last write was over 30 seconds ago."""
         self.statistics = merge_results(self.statistics, found)
         self.done += 1
         if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
@@ -121,14 +134,14 @@ class ResumableStatistics:
 
 
 def process_rank() -> tuple[int, int]:
-    """Return the rank of this process and the number of processes."""
+    """Return the rank of this process and the number of processes; 0 and 1 without a process group."""
     if distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
     return 0, 1
 
 
 def merge_processes(own: Result) -> Result:
-    """Merge the statistics of all processes, in each of them."""
+    """Return the merged statistics of all processes, in each process."""
     _, world = process_rank()
     if world == 1:
         return own

@@ -1,4 +1,4 @@
-"""Sites whose activations are patched: their sizes, and a name for their axis in a table."""
+"""Sites whose activations are patched or averaged: their checks, sizes, and labels in a table."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ LAYER_NUMBER = re.compile(r"\d+")
 
 
 class ActivationSite(NamedTuple):
-    """A site, [batch, position, dim] or [batch, head, position, dim]; or a pattern, [batch, head, query, key].
+    """The sizes of a site [batch, position, dim] or [batch, head, position, dim], or pattern [batch, head, query, key].
 
     Attributes:
+        name: the name of the site.
         heads: the number of heads; None if there is no axis of heads.
-        positions: the number of positions; of a pattern, of queries.
+        positions: the number of positions; of a pattern, the number of queries.
     """
 
     name: str
@@ -32,10 +33,14 @@ class ActivationSite(NamedTuple):
 
 
 def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[ActivationSite]:
-    """Return the sites of some captured activations or patterns.
+    """Return the sizes of captured activations or patterns.
+
+    Args:
+        activations: site -> activation.
+        batch: the number of texts.
 
     Raises:
-        ValueError: a site holds neither; sizes are unlike.
+        ValueError: a tensor is neither an activation nor a pattern; the sites have different sizes.
     """
     sites = []
     for name, tensor in activations.items():
@@ -48,7 +53,7 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
 
 
 def check_activation(name: str, tensor: Tensor, batch: int, with_patterns: bool = False) -> None:
-    """Raise ValueError if a site holds weights, or something else than activations (or patterns) of the batch."""
+    """Raise ValueError unless a site's tensor is an activation, or with `with_patterns` a pattern, of the batch."""
     kind = name.rpartition(".")[2]
     is_weights = kind in WEIGHT_SUFFIXES and not (with_patterns and kind == "pattern")
     if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
@@ -59,10 +64,10 @@ def check_activation(name: str, tensor: Tensor, batch: int, with_patterns: bool 
 
 
 def head_count(counts: Iterable[int]) -> int:
-    """Return the number of heads that all layers have.
+    """Return the number of heads of each layer, which must be the same in all layers.
 
     Raises:
-        ValueError: they have different numbers.
+        ValueError: the layers have different numbers of heads.
     """
     heads = set(counts)
     if len(heads) > 1:
@@ -71,10 +76,10 @@ def head_count(counts: Iterable[int]) -> int:
 
 
 def single_invocations(captured: Capture) -> dict[str, Tensor]:
-    """Return the activations of a capture.
+    """Return the captured tensors as a dictionary, after checking that each site has one invocation.
 
     Raises:
-        ValueError: a site was computed several times, as in a block that a model calls again.
+        ValueError: a site has several invocations, as in a block that the model calls again.
     """
     times = {site: len(captured.stored(site)) for site in captured}
     site = next((site for site, count in times.items() if count > 1), None)
@@ -93,7 +98,7 @@ def module_path(site: str) -> str:
 
 
 def site_axis(sites: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the name and the labels of the axis of some sites: "layer" if only the layers differ.
+    """Return the name and the labels of an axis of sites: "layer" and numbers if the sites differ only in the layer.
 
     >>> site_axis(["h.0.attn.output_heads", "h.1.attn.output_heads"])
     ('layer', ['0', '1'])

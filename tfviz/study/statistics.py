@@ -1,4 +1,4 @@
-"""`Statistics`: mean, variance and largest examples of a value of each text, in constant memory."""
+"""`Statistics`: mean, variance and largest values of a measure over texts, in constant memory."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ STATE_FIELDS = ("counts", "means", "squared_deviations", "top_values", "top_indi
 
 @dataclass(eq=False)
 class Statistics:
-    """Statistics of one value for each text and cell, such as each head.
+    """Statistics over texts of one value for each cell, such as each head.
 
-    Texts whose value is NaN, where nothing could be measured, count in no cell. Means are updated batch by batch (Chan
-    et al. 1979), so that two halves of a data set merge into exactly the statistics of the whole.
+    A text whose value is NaN does not count in that cell. Means are updated batch by batch (Chan et al. 1979), so the
+    statistics of two halves of a data set merge into those of the whole.
 
     Attributes:
         axes: name of an axis -> its labels.
         unit: the unit of the values.
         counts: [*axes], the number of texts with a value.
-        means: [*axes], float64.
-        squared_deviations: [*axes], the sum of squared deviations from the mean.
-        top_values: [*axes, rank], the largest values, falling; -inf where there are fewer.
-        top_indices: [*axes, rank], the index in the data set of the text that each of the largest values belongs to.
+        means: [*axes], the mean over these texts, float64.
+        squared_deviations: [*axes], the sum of squared deviations from the mean, float64.
+        top_values: [*axes, rank], the largest values, in descending order; -inf where there are fewer.
+        top_indices: [*axes, rank], the index in the data set of the text of each of the largest values.
     """
 
     axes: Mapping[str, Sequence[str]]
@@ -47,8 +47,8 @@ class Statistics:
         """Return the statistics of one batch.
 
         Args:
-            values: the values of each text and cell; the first axis is that of the texts.
-            numbers: the index in the data set of each text.
+            values: a table [text, *axes] of the values; NaN for a text without a value.
+            numbers: [text], the index of each text in the data set.
             top: the number of largest values to keep for each cell.
         """
         _, *axes = values.axes.items()
@@ -62,10 +62,10 @@ class Statistics:
         return unchecked(cls, dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top))
 
     def merge(self, other: Statistics) -> Statistics:
-        """Return the statistics of both sets of texts.
+        """Return the statistics of the union of two disjoint sets of texts.
 
         Raises:
-            ValueError: they have different axes.
+            ValueError: the two have different axes.
         """
         if {name: list(labels) for name, labels in self.axes.items()} != {
             name: list(labels) for name, labels in other.axes.items()
@@ -95,13 +95,13 @@ class Statistics:
 
     @property
     def variance(self) -> Table:
-        """The variance over the texts (by n - 1); NaN where fewer than two had a value."""
+        """The unbiased variance over the texts (division by n - 1); NaN where fewer than two had a value."""
         variance = self.squared_deviations / (self.counts - 1).clamp(min=1)
         return self._table(torch.where(self.counts > 1, variance, torch.nan), "Variance")
 
     @property
     def error(self) -> Table:
-        """The standard error of the mean."""
+        """The standard error of the mean; NaN where fewer than two texts had a value."""
         squared_error = self.squared_deviations / ((self.counts - 1) * self.counts).clamp(min=1)
         return self._table(torch.where(self.counts > 1, squared_error.sqrt(), torch.nan), "Standard error")
 
@@ -110,10 +110,14 @@ class Statistics:
         return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
 
     def examples(self, *labels: str | int) -> list[tuple[int, float]]:
-        """Return the texts with the largest values in a cell, and these values, in descending order.
+        """Return the largest values of a cell as pairs (index of the text in the data set, value), in descending order.
 
         Args:
-            labels: the labels or places of the cell, one for each axis, as for a `Table`.
+            *labels: the label or position of the cell on each axis, as for a `Table`.
+
+        Raises:
+            LookupError: there is no such label or position.
+            ValueError: the number of labels is not that of the axes.
         """
         cell = self._cell(labels)
         values, texts = self.top_values[cell], self.top_indices[cell]
@@ -126,7 +130,7 @@ class Statistics:
         return tuple(label_index(self.axes, axis, label) for axis, label in zip(self.axes, labels))
 
     def state(self) -> dict[str, Tensor]:
-        """Return the tensors, by name."""
+        """Return the tensors by name, as they are written to a file."""
         return {name: getattr(self, name) for name in STATE_FIELDS}
 
     def __repr__(self) -> str:
@@ -134,7 +138,7 @@ class Statistics:
 
 
 def _largest(values: Tensor, texts: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """Return the largest values of the last axis and their texts; of equal ones the earlier text."""
+    """Return the `top` largest values of the last axis and their texts; of equal values, the earlier text first."""
     missing = top - values.shape[-1]
     if missing > 0:
         values, texts = functional.pad(values, (0, missing), value=-torch.inf), functional.pad(texts, (0, missing))

@@ -1,4 +1,4 @@
-"""`Table`: the labelled numbers that an analysis returns; `view.table` draws them."""
+"""`Table`: the labelled numbers that an analysis returns, which `view.table` draws."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ _LABELS: dict[str, schema.Check] = {
 
 @dataclass(eq=False, repr=False)
 class Table:
-    """Numbers with a name for each axis and a label for each place on it.
+    """A tensor of numbers with a name for each axis and a label for each position on it.
 
     Attributes:
-        values: float32, of as many axes as are named.
+        values: the numbers, [*axes], float32 on the CPU.
         axes: name of an axis -> its labels, in order, such as `{"layer": ["0", "1"], "head": ["0", "1", "2"]}`.
-        unit: unit of the values, such as "nats".
+        unit: the unit of the values, such as "nats".
         title: a description in one line.
-        notes: provenance of the values; anything that JSON can hold.
+        notes: the provenance of the values, by name; values that JSON can represent.
+
+    Raises:
+        ValueError: the numbers of labels are not the shape of the values.
 
     >>> table = Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats")
     >>> table
@@ -48,7 +51,7 @@ class Table:
     title: str = ""
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-    format: ClassVar[str] = "tfviz.Table/1"  # format of the file
+    format: ClassVar[str] = "tfviz.Table/1"  # in the metadata of the file
     more_tensors: ClassVar[tuple[str, ...]] = ()  # attributes of a subclass that the file holds
     more_labels: ClassVar[Mapping[str, schema.Check]] = {}
 
@@ -70,13 +73,14 @@ class Table:
         return f"{title}{shape}{f', in {self.unit}' if self.unit else ''}{span}"
 
     def __getitem__(self, labels: Any) -> Any:
-        """Return the values at labels or places, in the order of the axes: a number if every axis is named.
+        """Return the values at labels or positions, in the order of the axes: one number if all axes are indexed.
 
-        A string is a label; an integer is a place, counted from 0, or from the end with -1. It may also be a label that
-        is a number, where no other place is meant. A slice is of places; `:` keeps an axis whole.
+        A string is a label. An integer is a position, counted from 0, or from the end with -1; if it is out of range,
+        it is looked up as a label. A slice is one of positions.
 
         Raises:
-            LookupError: there is no such label; it stands at several places; a number is a place and another's label.
+            LookupError: there is no such label, or it is at several positions; an integer is a position, and also the
+                label of another position.
 
         >>> Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]})["0", "1"]
         -1.0
@@ -92,7 +96,7 @@ class Table:
         return values if values.dim() else values.item()
 
     def __sub__(self, other: Table) -> Table:
-        """Return the difference of two tables with the same axes and units; the notes are those of the first."""
+        """Return the difference of two tables with the same axes and units, with the title and notes of the first."""
         if not isinstance(other, Table):
             return NotImplemented
         for mine, theirs, what in ((self.axes, other.axes, "axes"), (self.unit, other.unit, "units")):
@@ -101,15 +105,15 @@ class Table:
         return Table(self.values - other.values, self.axes, self.unit, self.title, self.notes)
 
     def top(self, count: int = 5, largest: bool | None = None) -> list[tuple[tuple[str, ...], float]]:
-        """Return the most prominent values with their labels, in order; NaN is left out.
+        """Return the most prominent values and their labels as pairs (labels, value), in order; NaN is left out.
 
-        Labels are strings, as in `axes`. Those of heads may be given as they are to `look.edits` and to the receivers
-        of `patch_path`; for other uses `int(label)` is the number.
+        Labels are strings, as in `axes`. `look.edits` and the receivers of `patch_path` accept labels of heads; for
+        other uses, convert them by `int(label)`.
 
         Args:
             count: the number of values to return.
-            largest: True: the largest, in descending order; False: the smallest, in ascending order; None: those
-                farthest from 0.
+            largest: True: the largest values, in descending order; False: the smallest, in ascending order; None: the
+                values farthest from 0.
 
         >>> Table(torch.tensor([0.5, -1.0]), {"head": ["0", "1"]}).top(1, largest=True)
         [(('0',), 0.5)]
@@ -126,14 +130,14 @@ class Table:
         ]
 
     def relative_to(self, whole: float | Sequence[float] | Tensor, unit: str = "share") -> Table:
-        """Return the values as shares of a whole, such as the difference between the clean and the corrupt run.
+        """Return the values divided by a whole, such as the difference between the clean and the corrupt run.
 
         Args:
-            whole: one number; or one for each text, if the first axis is the text.
-            unit: of the shares.
+            whole: one number, or one for each text if the first axis is the text.
+            unit: the unit of the result.
 
         Raises:
-            ValueError: a whole is 0 or not finite; there are not as many as texts.
+            ValueError: a whole is 0 or not finite; `whole` is neither one number nor one for each text.
         """
         wholes = torch.as_tensor(whole, dtype=torch.float32).cpu()
         texts = [len(self.axes["text"])] if next(iter(self.axes), "") == "text" else []
@@ -149,10 +153,11 @@ class Table:
         return Table(self.values / divisors, self.axes, unit, self.title, notes)
 
     def to_pandas(self) -> Any:
-        """Return a Series by one axis, or a DataFrame with the last axis as columns and the others as its index.
+        """Return a pandas Series of one axis, or a DataFrame with the last axis as columns and the others as index.
 
         Raises:
             ImportError: pandas is not installed.
+            ValueError: the table is one number without axes.
         """
         try:
             import pandas
@@ -171,10 +176,10 @@ class Table:
         return pandas.DataFrame(self.values.flatten(0, -2).numpy(), index, pandas.Index(columns, name=name))
 
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, which `Table.load` reads without a model; return its path.
+        """Write the table as one safetensors file, which `Table.load` reads; return its path.
 
         Raises:
-            ValueError: the path ends in that of another format, such as ".csv"; JSON cannot hold the notes.
+            ValueError: the path has the suffix of another format, such as ".csv"; JSON cannot represent the notes.
         """
         check_safetensors_name(path, "a table is", ", or take table.to_pandas().to_csv('x.csv')")
         described = {name: getattr(self, name) for name in (*_LABELS, *self.more_labels)}
@@ -187,11 +192,11 @@ class Table:
 
     @classmethod
     def load(cls, path: str | Path) -> Table:
-        """Read a table that `save` wrote; that of a lens comes with its tokens.
+        """Return a table that `save` wrote, as a `LensTable` if it is one.
 
         Raises:
-            FileNotFoundError: no such file.
-            ValueError: the file is damaged, or holds something else.
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, or does not hold a table.
         """
         tensors, metadata = load_tensors(path)
         kind = next((kind for kind in (cls, *cls.__subclasses__()) if kind.format == metadata.get("format")), None)

@@ -1,4 +1,4 @@
-"""Places on the axes of a table, by their labels."""
+"""Look up positions on the axes of a table by their labels."""
 
 from __future__ import annotations
 
@@ -9,10 +9,15 @@ from numbers import Integral
 def label_index(axes: Mapping[str, Sequence[str]], axis: str, label: object) -> int:
     """Return the position of a label on an axis.
 
-    An integer in range is a position; any other is looked up as a label.
+    An integer in range is a position; any other value is looked up as a label.
+
+    Args:
+        axes: name of an axis -> its labels.
+        axis: the name of the axis.
+        label: the label, or a position, counted from the end if negative.
 
     Raises:
-        LookupError: the axis has no such label, or several; the number is a place, and the label of another.
+        LookupError: the label is at no or several positions; an integer is a position, and also the label of another.
     """
     labels = list(axes[axis])
     indices = [index for index, known in enumerate(labels) if known == str(label)]

@@ -1,4 +1,4 @@
-"""`TokenLogits`: compute the logits of only a few tokens, where a metric reads no others."""
+"""`TokenLogits`: compute the logits of only a few tokens, if a metric reads no others."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tfviz.study.partial_forward import PartialForward
 
 
 class TokenLogits(PartialForward):
-    """The output projection of a language model, computed for the tokens whose logits a metric reads.
+    """A cheaper forward of the output projection, for only the tokens whose logits a metric reads.
 
-    With a large vocabulary, the logits of all tokens cost as much as a block or more. Those that are not computed are
-    NaN. Whether the metric reads no others is tried on the unchanged run.
+    With a large vocabulary, the logits of all tokens cost as much as a block or more. Logits that are not computed are
+    NaN. Whether the metric reads no others is tested on the unchanged run.
 
     Args:
-        replay: of the unchanged run.
-        metric: logits -> one number.
-        logits: of the unchanged run.
-        enabled: whether to try it.
+        replay: the record of the unchanged run.
+        metric: the metric, as for `patch`.
+        logits: the logits of the unchanged run.
+        enabled: whether to replace the forward.
     """
 
     def __init__(self, replay: BlockReplay, metric: Metric, logits: Tensor, enabled: bool) -> None:
@@ -36,7 +36,7 @@ class TokenLogits(PartialForward):
 
 
 def _output_projection(replay: BlockReplay, vocab: int) -> str:
-    """Return the path of the linear map to the logits that was computed last, after all blocks; empty for none."""
+    """Return the path of the last `nn.Linear` to `vocab` outputs that ran after all blocks; empty if there is none."""
     end = max((replay.ends[block] for block in replay.blocks), default=0)
     found = {
         path: replay.ends[path]
@@ -47,7 +47,7 @@ def _output_projection(replay: BlockReplay, vocab: int) -> str:
 
 
 def _of_tokens(module: nn.Linear, tokens: list[int]) -> Callable[[Tensor], Tensor]:
-    """Return the forward of a linear map for some of its outputs; the others are NaN."""
+    """Return a forward that computes only the outputs `tokens` of a linear map; the others are NaN."""
     weight, bias = module.weight[tokens], None if module.bias is None else module.bias[tokens]
 
     def forward(x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""`maps_during_training`: attention maps of one text at regular intervals while a model is trained."""
+"""`maps_during_training`: attention maps of one text at regular steps of a training."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def maps_during_training(
     key_tokens: Sequence[str] | None = None,
     sites: str = "*.pattern",
 ) -> dict[str, AttentionMaps]:
-    """Train to the end, and return maps of a text from before the first step, every `every` steps, and at the end.
+    """Run a training to its end; return attention maps before it, after every `every` steps, and at the end.
 
-    The maps are taken in eval mode, without dropout, and change nothing in the training.
+    The maps are captured in eval mode, without dropout, and do not affect the training.
 
     Args:
-        steps: the steps of `learn.fit`, or of any loop that yields once for each step.
+        steps: the steps of `learn.fit`, or any iterable that does one step of training at a time.
         model: the model that is trained.
-        probe: ids of one text, [1, position], or the model's arguments by name.
+        probe: token ids of one text [1, position], or the model's arguments by name.
         every: the number of steps between two captures.
-        query_tokens: words of queries, as for `AttentionMaps`.
-        key_tokens: words of keys, as for `AttentionMaps`.
-        sites: a glob of the sites.
+        query_tokens: labels of the queries, as for `AttentionMaps`.
+        key_tokens: labels of the keys, as for `AttentionMaps`.
+        sites: a glob of the patterns to capture.
 
     Returns:
-        "step 0" ... -> maps, as `view.steps` takes them.
+        "step 0", ... -> attention maps, in the form that `view.steps` takes.
 
     >>> import torch
     >>> from tfviz import learn, models, text
