@@ -107,7 +107,7 @@ class ModelWidget(KernelWidget):
         return self._last
 
     def view(self) -> View:
-        """Return the maps of the last request as a view that needs no kernel, to be saved or embedded in a page."""
+        """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
         outputs, captured = self._programs[request.program].run(request.inputs, request.off)
         words = self._axis_words({**self._inputs, request.program: request.inputs})
