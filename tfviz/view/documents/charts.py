@@ -1,4 +1,4 @@
-"""Documents of masks to combine, tables of numbers, tokens with numbers, and points."""
+"""Types of the documents of masks, tables of numbers, tokens with numbers, and points in a plane."""
 
 from typing import Literal, NotRequired, TypedDict
 

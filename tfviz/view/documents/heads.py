@@ -1,4 +1,4 @@
-"""Documents of views of attention heads."""
+"""Types of the documents of views of attention heads."""
 
 from typing import Literal, NotRequired, TypedDict
 

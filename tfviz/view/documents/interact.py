@@ -1,4 +1,4 @@
-"""Documents of `view.interact`: the controls of a function's arguments, and the drawings of its results."""
+"""Types of the documents of `view.interact`: controls of a function's arguments, and drawings of its results."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 

@@ -1,4 +1,4 @@
-"""The document of a view of how one query's weights are computed: what is multiplied, dimension by dimension."""
+"""Types of the document that shows how one query's weights are computed, dimension by dimension."""
 
 from typing import Literal, TypedDict
 

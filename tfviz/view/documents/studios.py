@@ -1,4 +1,4 @@
-"""Documents of studios, the pages in which a trained model is explored."""
+"""Types of the documents of studios, the pages in which a trained model can be explored."""
 
 from typing import Any, Literal, NotRequired
 
