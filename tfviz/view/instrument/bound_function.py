@@ -151,7 +151,7 @@ class BoundFunction:
 
 
 def _first_sentence(function: Callable[..., Any]) -> str:
-    """Return the first sentence of a function's docstring; empty for other callables, which inherit their class's."""
+    """Return the first sentence of a function's docstring; empty for a callable object."""
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     paragraph = " ".join((text or "").split("\n\n")[0].split())
     return shorten(re.split(r"(?<=[.!?])\s", paragraph)[0], MAX_PURPOSE_LENGTH)
