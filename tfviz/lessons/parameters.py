@@ -153,13 +153,13 @@ def prompt(name: str, value: str, values: Values) -> None:
 
 
 def date(name: str, value: str, values: Values) -> None:
-    """Check that a text has words that dates in the lesson's languages have."""
+    """Check that all words of a text occur in dates of the lesson's languages."""
     words()(name, value, values)
     _check_words(name, value, _words_of_dates(values["languages"].split()))
 
 
 def task_sentence(name: str, value: str, values: Values) -> None:
-    """Check that a text has words of the lesson's task, in small letters or capitals; Multi30k's takes any word."""
+    """Check that all words of a text occur in the lesson's task, ignoring case; with Multi30k, any word is valid."""
     words()(name, value, values)
     if values["task"] != "multi30k":
         vocabulary = _words_of_dates(tasks.DATE_LANGUAGES) if values["task"] == "dates" else _words_of_numbers()

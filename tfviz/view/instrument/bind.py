@@ -87,7 +87,7 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
 
 
 def _range_around(value: float) -> tuple[float, float]:
-    """Return the slider range around a number, from minus it to three times it, as in ipywidgets."""
+    """Return the slider range around a number x, from -x to 3x as in ipywidgets; 0 to 1 around 0."""
     if value == 0:
         return (0, 1) if isinstance(value, Integral) else (0.0, 1.0)
     return (-value, 3 * value) if value > 0 else (3 * value, -value)
