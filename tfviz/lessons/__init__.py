@@ -1,1 +1,1 @@
-"""The command line and the lessons: running, checking and publishing the notebooks."""
+"""The command `tfviz`, and the tools that run, check and publish the lessons (notebooks)."""

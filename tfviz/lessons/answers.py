@@ -1,4 +1,4 @@
-"""Lessons without their answers, for a class."""
+"""Remove the answers of exercises and questions from a lesson, for a class."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from tfviz.lessons.notebooks import tagged_cells
 
 TAG = "answer"  # of a cell that solves an exercise
 SUMMARY = "<summary>Answer</summary>"
-TOLD = re.compile(r"\s*[^.\n]*\bfolded cells\b[^.\n]*\.", re.IGNORECASE)  # where the answers are
+TOLD = re.compile(r"\s*[^.\n]*\bfolded cells\b[^.\n]*\.", re.IGNORECASE)  # a sentence on where the answers are
 FOLDED = re.compile(rf"\s*<details>\s*{SUMMARY}.*?</details>", re.DOTALL)  # below a question
 
 
 def without(notebook: NotebookNode) -> NotebookNode:
     """Return a copy of a notebook without cells that solve exercises, and without answers folded below questions.
 
-    The sentence that says where they are, and the link to the lesson's page on the site, which has them, are gone, too.
-    An answer with figures of the run is displayed by a cell of code, of which no other cell needs anything.
+    Sentences on where the answers are, and the link to the lesson's page, which shows the answers, are removed, too. So
+    are code cells that display an answer with values of the run; no other cell depends on them.
     """
     notebook = copy.deepcopy(notebook)
     for cell in notebook.cells:

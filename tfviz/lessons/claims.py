@@ -1,8 +1,8 @@
-"""What a lesson says of its own run: sentences computed from the run's values, and statements checked against them.
+"""Display a lesson's statements about its own run: sentences with computed values, and checked statements.
 
-A lesson runs with any parameters, so a measured figure in its prose would be wrong in most runs. `state` displays a
-sentence that is made of the values of this run. `check` displays whether statements of the prose hold in it; those of a
-published lesson must.
+A lesson runs with any parameters, so a measured number in its prose would be wrong in most runs. `state` displays a
+sentence with values of this run. `check` displays whether statements of the prose hold in this run; in a published
+lesson, all of them must hold.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Statement:
 
     Attributes:
         markdown: the text.
-        plain: the same for outputs without formatting.
+        plain: the same text for outputs without formatting.
     """
 
     def __init__(self, markdown: str, plain: str) -> None:
@@ -48,14 +48,14 @@ def state(sentence: str) -> Statement:
 
 
 def check(statements: Mapping[str, Any]) -> Statement:
-    """Return a list of statements, each with whether it holds in this run.
+    """Return a list of statements that shows whether each holds in this run.
 
     Args:
-        statements: a truth value for each statement, such as {"two heads beat one": two > one}. What can be converted
-            by `bool` is a truth value: a comparison of numbers, or `(a > b).all()` of a tensor.
+        statements: statement -> a truth value, such as {"two heads beat one": two > one}. A truth value is anything
+            that `bool` converts, such as a comparison of numbers, or `(a > b).all()` of tensors.
 
     Raises:
-        ValueError: there is no statement.
+        ValueError: `statements` is empty.
 
     >>> check({"two heads beat one": 0.98 > 0.43, "one head is right in half of the texts": 0.43 > 0.5})
     holds in this run: two heads beat one

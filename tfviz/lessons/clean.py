@@ -23,7 +23,7 @@ KERNEL_SPEC = {"display_name": "Python 3", "language": "python", "name": "python
 WIDGET_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
 PICTURE_TAG = "picture:"  # prefix of the tag of a cell whose picture the README shows
 PARAMETERS_LINE = "The outputs below were made with: "
-DARK_PAGE_BRIGHTNESS = 0.07  # of the dark page's background, as CSS's invert(93%) makes it
+DARK_PAGE_BRIGHTNESS = 0.07  # of the dark background, from CSS invert(93%)
 LUMINANCE = np.array([0.213, 0.715, 0.072])  # of red, green, blue
 LIVE_LINK = "[Open the interactive page of this lesson]("  # prefix of a line in a committed lesson
 
@@ -42,11 +42,11 @@ def clean(
 
     Raises:
         FileNotFoundError: a file does not exist.
-        ValueError: a file is not a notebook, or two would be written to one place; nothing was written.
+        ValueError: a file is not a notebook, or two would be written to the same file; nothing has been written.
     """
     files = list(dict.fromkeys(files))
     targets = [(to or file.parent) / file.name for file in files]
-    if len({str(target).casefold() for target in targets}) < len(files):  # on Windows and macOS capitals do not count
+    if len({str(target).casefold() for target in targets}) < len(files):  # Windows and macOS ignore case
         raise ValueError(f"two of these notebooks would be written to one file in {to}")
     lessons = {path.stem for path in notebooks.find()}
     contents: dict[Path, bytes] = {}
@@ -68,10 +68,10 @@ def clean(
 
 
 def clean_notebook(notebook: NotebookNode) -> NotebookNode:
-    """Reduce a notebook to text and PNG outputs, numbered in order, and a line on its parameters.
+    """Reduce a notebook, in place, to text and PNG outputs, numbered in order, and a line on its parameters.
 
-    Progress bars, widget state, timestamps and papermill's metadata are removed, and so are HTML and widgets of outputs
-    that also have a PNG.
+    Progress bars, widget state, timestamps and papermill's metadata are removed. If an output has a PNG, its HTML and
+    widget are removed, too.
     """
     injected = tagged_cells(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]
@@ -109,7 +109,7 @@ def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode:
 
 
 def link_live_page(notebook: NotebookNode, name: str) -> None:
-    """Put a line under the title of a lesson that links to its page on the site."""
+    """Insert a link to the lesson's page on the site below its title."""
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         first = notebook.cells[0]
         title, *rest = without_live_link(first.source).split("\n\n", 1)
@@ -123,10 +123,10 @@ def without_live_link(source: str) -> str:
 
 
 def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
-    """Return the PNGs of cells tagged `picture:NAME` by name.
+    """Return the PNG outputs of cells tagged `picture:NAME`, by name.
 
     Raises:
-        ValueError: NAME cannot be the name of a file.
+        ValueError: NAME is not a valid file name.
     """
     pictures = {}
     for cell in notebook.cells:
@@ -141,14 +141,14 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
 
 
 def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:
-    """Return the contents of the files for a notebook's tagged pictures."""
+    """Return the files of a notebook's tagged pictures, light and dark: path -> content."""
     drawn = tagged_pictures(notebook)
     light = {folder / f"{name}.png": png for name, png in drawn.items()}
     return {**light, **{folder / f"{name}-dark.png": darken(png) for name, png in drawn.items()}}
 
 
 def darken(png: bytes) -> bytes:
-    """Return a PNG after CSS's `filter: invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
+    """Return a PNG filtered as by CSS `invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
 
     Raises:
         OSError: the bytes are not a picture.
@@ -165,5 +165,5 @@ def darken(png: bytes) -> bytes:
 
 def _dark_filter(colours: np.ndarray) -> np.ndarray:
     inverted = colours / 255 * (2 * DARK_PAGE_BRIGHTNESS - 1) + 1 - DARK_PAGE_BRIGHTNESS
-    rotated = 2 * (inverted @ LUMINANCE)[..., None] - inverted  # half a turn around the greys
+    rotated = 2 * (inverted @ LUMINANCE)[..., None] - inverted  # hue rotated by 180 degrees
     return (255 * rotated.clip(0, 1)).round().astype(np.uint8)

@@ -1,4 +1,4 @@
-"""The command `tfviz`."""
+"""The command `tfviz` and its subcommands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE_TYPE = click.Path(dir_okay=False, path_type=Path)
 
 
 class Commands(click.Group):
-    """A group of commands that report errors that the user can fix in a sentence, without a traceback."""
+    """A group of commands that report errors that the user can fix as one sentence, without a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command.
@@ -35,7 +35,7 @@ class Commands(click.Group):
 
 
 def _message(error: Exception) -> str:
-    """Return an error's message without its number or quotation marks."""
+    """Return an error's message without the errno of an `OSError` and the quotation marks of a `KeyError`."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
     return str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
@@ -44,9 +44,9 @@ def _message(error: Exception) -> str:
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tfviz.__version__)
 def main() -> None:
-    """Notebooks that train the Transformer family and let you look inside."""
+    """Run and open notebooks that train Transformer models and show what happens inside them."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal without some letter shows its number
+        if isinstance(stream, TextIOWrapper):  # a terminal that cannot encode a character shows its escape
             stream.reconfigure(errors="backslashreplace")
 
 
@@ -71,7 +71,7 @@ def run(
     timeout: int | None,
     without_answers: bool,
 ) -> None:
-    """Run notebooks through papermill: all of them, or those named (12_gpt, or just 12)."""
+    """Run notebooks with papermill: all lessons, or NAMES (12_gpt, or just 12)."""
     with extra("lessons"):
         from tfviz.lessons import notebooks, runner
 
@@ -91,7 +91,7 @@ def run(
 
 
 def _exit(failed: list[str]) -> None:
-    """Exit with 1 and name the notebooks that failed, if there are any."""
+    """Exit with status 1 after listing the notebooks that failed; with status 0 if none failed."""
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
     sys.exit(bool(failed))
@@ -103,7 +103,7 @@ def _exit(failed: list[str]) -> None:
 @click.option("--out", type=FOLDER_TYPE, default="site", show_default=True, help="where the pages go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
 def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
-    """Make the site: lessons (all, or NAMES) run and interactive, the guide, the reference, the measurements."""
+    """Build the site: executed, interactive lessons (all, or NAMES), the guide, the reference and the measurements."""
     with extra("lessons"):
         from tfviz.lessons.site import build
 
@@ -116,7 +116,7 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
 @click.argument("names", nargs=-1)
 @click.option("--all", "complete", is_flag=True, help="list what is bound, too, and comparisons in words")
 def claims(names: tuple[str, ...], complete: bool) -> None:
-    """List figures in the prose of lessons (all, or NAMES) that nothing binds to the run: not code, output or check."""
+    """List numbers in the prose of lessons (all, or NAMES) that no code, output or check supports."""
     with extra("lessons"):
         from tfviz.lessons import notebooks, prose
 
@@ -135,7 +135,7 @@ def claims(names: tuple[str, ...], complete: bool) -> None:
 @click.option("--out", type=PAGE_TYPE, default="demo.html", show_default=True)
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
 def demo(out: Path, no_browser: bool) -> None:
-    """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
+    """Write a page with a small GPT and open it in a browser: type, choose a letter, switch a head off."""
     _check_page(out)
     from tfviz.lessons.demo import page
 
@@ -149,7 +149,7 @@ def demo(out: Path, no_browser: bool) -> None:
 @click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: show where their attention differs")
 @click.option("--out", type=PAGE_TYPE, default="look.html", show_default=True)
 def look(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
-    """Write one page with the attention of MODEL in TEXT; MODEL is a name on the Hub or a folder of a checkpoint."""
+    """Write a page with the attention of MODEL on TEXT; MODEL is a name on the Hub or a folder with a checkpoint."""
     _check_page(out)
     from tfviz.lessons.look_page import page
 
@@ -157,7 +157,7 @@ def look(model: str, text: str, image: Path | None, other: str | None, out: Path
 
 
 def _check_page(out: Path) -> None:
-    """Raise ValueError if a page cannot have this name."""
+    """Raise ValueError unless the file name ends in .html or .htm."""
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"cannot write {out.name!r}: the page is written as .html; of a view in it, save .png or .svg")
 
@@ -165,7 +165,7 @@ def _check_page(out: Path) -> None:
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def lab(arguments: tuple[str, ...]) -> None:
-    """Open the notebooks in JupyterLab; ARGUMENTS go to it as they are."""
+    """Open the notebooks in JupyterLab, which receives ARGUMENTS unchanged."""
     with extra("lessons"):
         from tfviz.lessons.lab import open_lab
 
@@ -181,7 +181,7 @@ def data() -> None:
 
 @data.command("list")
 def list_corpora() -> None:
-    """List name, state, content, licence and source of each corpus."""
+    """List the name, state, content, licence and source of each corpus."""
     from tfviz.text import corpora
 
     for corpus in corpora.CORPORA.values():
@@ -214,7 +214,7 @@ def verify(names: tuple[str, ...]) -> None:
 @data.command()
 @click.argument("name", required=False)
 def path(name: str | None) -> None:
-    """Print the paths of a corpus's files, or where to put them; without NAME, the folder of all."""
+    """Print the paths of a corpus's files, present or not; without NAME, the folder of all corpora."""
     from tfviz.text import corpora
 
     places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]
@@ -223,7 +223,7 @@ def path(name: str | None) -> None:
 
 @main.command()
 def doctor() -> None:
-    """Report versions, device, data, fonts and a browser; the exit status is 1 if something is missing."""
+    """Report versions, device, data, fonts and browser; the exit status is 1 if something is missing."""
     from tfviz.lessons.doctor import examine
 
     healthy = True
@@ -238,7 +238,7 @@ def doctor() -> None:
 @click.option("--to", type=FOLDER_TYPE, help="write there and leave FILES as they are")
 @click.option("--pictures", type=FOLDER_TYPE, help="also write tagged pictures there")
 def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None) -> None:
-    """Reduce notebooks to what a commit keeps."""
+    """Reduce notebooks to the content that is committed."""
     with extra("lessons"):
         from tfviz.lessons.clean import clean as clean_files
 

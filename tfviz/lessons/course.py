@@ -1,4 +1,4 @@
-"""The lessons as a course: a main line with side roads, and each lesson's promise, prerequisites and reading time."""
+"""The course: order and neighbours of lessons, and each lesson's title, summary, prerequisites and reading time."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from tfviz.lessons.notebooks import tagged_cells
 COURSE_FILE = "course.yaml"
 QUESTIONS_PREFIX = "**Questions:**"  # of the paragraph in a notebook's first cell that lists its questions
 PREREQUISITES_PREFIX = "You need "  # of the paragraph that names the lessons it builds on
-WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 40  # of prose and of code, when they are to be understood
+WORDS_PER_MINUTE, LINES_PER_MINUTE = 200, 40  # reading speed of prose and of code
 
 
 class Lesson(NamedTuple):
-    """The description of a notebook on pages.
+    """The description of a notebook on pages of the site.
 
     Attributes:
-        promise: a line on the content of a lesson of the course; the first paragraph of another notebook.
-        minutes: reading time, a multiple of 5.
-        needs: names of the lessons that it builds on, from its introduction.
-        place: "line" on the main line of the course, "side" on a side road, empty for another notebook.
+        promise: a line on what the lesson teaches; for a notebook outside the course, its first paragraph.
+        minutes: reading time in minutes, a multiple of 5.
+        needs: names of the lessons that it builds on.
+        place: "line" in the main line of the course, "side" for its other lessons, "" for a notebook outside it.
     """
 
     name: str
@@ -41,17 +41,17 @@ class Lesson(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The number that the name begins with, or the name."""
+        """The number at the beginning of the name, such as "12"; the whole name if there is none."""
         return match[0] if (match := re.match(r"\d+(?=_)", self.name)) else self.name
 
     @property
     def address(self) -> str:
-        """The address of its page, relative to a page in the same folder."""
+        """The address of the notebook's page, relative to a page in the same folder."""
         return quote(f"{self.name}.html")
 
 
 class Neighbours(NamedTuple):
-    """The lessons before and after one; `main_line` is the next one of the main line, if `next` is on a side road."""
+    """The lessons before and after a lesson, and the next lesson of the main line, None if that is `next`."""
 
     previous: Lesson | None
     next: Lesson | None
@@ -74,7 +74,7 @@ def _course(folder: Path) -> dict[str, Any]:
 
 
 def neighbours(lessons: Sequence[Lesson], name: str) -> Neighbours:
-    """Return the lessons before and after one, in the order of `lessons`."""
+    """Return the lessons before and after the lesson `name`, in the order of `lessons`."""
     names = [lesson.name for lesson in lessons]
     if name not in names:
         return Neighbours(None, None, None)
@@ -86,7 +86,7 @@ def neighbours(lessons: Sequence[Lesson], name: str) -> Neighbours:
 
 
 def heading(notebook: NotebookNode, name: str) -> tuple[str, str]:
-    """Return the first line and the first paragraph of a notebook's first cell, without emphasis."""
+    """Return the title and the first paragraph of a notebook's first cell, without emphasis."""
     parts = _without_emphasis(without_live_link(_first_cell(notebook))).strip().split("\n\n")
     return parts[0].lstrip("# ") or name, parts[1].replace("\n", " ") if len(parts) > 1 else ""
 

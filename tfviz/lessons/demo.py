@@ -1,4 +1,4 @@
-"""`tfviz demo`: a page for typing into a small GPT that comes with the package."""
+"""`tfviz demo`: a page with the small character-level GPT that comes with the package."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ TITLE = "What comes next?"
 
 
 def page(out: Path, open_browser: bool) -> None:
-    """Write the page, and open it in the browser if asked.
+    """Write the page, and optionally open it in a browser.
+
+    Args:
+        out: the path of the page.
+        open_browser: whether to open the page.
 
     Raises:
         OSError: the page cannot be written.
@@ -35,14 +39,14 @@ def page(out: Path, open_browser: bool) -> None:
 
 
 def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS_FILE) -> None:
-    """Save the model in the package's format: weights in float16, and its letters."""
+    """Save a model and the characters of its tokenizer in the safetensors format, with weights in float16."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
         files.save_tensors(draft, tensors, {"letters": letters.characters})
 
 
 def load(path: Path = WEIGHTS_FILE) -> tuple[models.GPT, text.Characters]:
-    """Load a model that `save` wrote.
+    """Load the model and tokenizer that `save` wrote, with weights in float32.
 
     Raises:
         ValueError: the file is damaged.

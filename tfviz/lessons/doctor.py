@@ -14,7 +14,7 @@ Row = tuple[bool, str, str]
 
 
 def examine() -> Iterator[Row]:
-    """Yield rows of (whether it is as it should be, the name of the item, its state)."""
+    """Yield a row for each item: whether it is in order, its name, and its state."""
     import torch
 
     from tfviz.view.figures.palette import font_families, has_glyphs
@@ -37,7 +37,7 @@ def examine() -> Iterator[Row]:
     how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
     yield chinese, "Chinese, Japanese, Korean", how
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if browser is None and sys.platform in ("win32", "darwin"):  # there it is not among the commands
+    if browser is None and sys.platform in ("win32", "darwin"):  # where browsers are not on the PATH
         browser = "the system's"
     yield browser is not None, "browser", browser or "none; notebooks and pages need one"
 

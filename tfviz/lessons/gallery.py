@@ -1,4 +1,4 @@
-"""The gallery of executed notebooks: the course, or each run with a picture, its parameters and its result."""
+"""Write the gallery page of executed notebooks, with a picture, the parameters and the result of each run."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from tfviz.lessons.runs import Run
 
 
 def navigation(links: Mapping[str, str], current: str = "", search: str = "") -> str:
-    """Return the HTML for the top of a page: a link to its text, links to other pages, the search.
+    """Return the HTML for the top of a page: a link that skips to the text, links to other pages, and the search.
 
     Args:
-        links: the address of each name.
+        links: name -> address of each page.
         current: the name of this page in `links`.
-        search: the path from the page's folder to that of the search's script; "./" if it is the same, "" for none.
+        search: the path from the page's folder to the folder of the search script, such as "./"; "" for no search.
     """
     return render("navigation.html.j2", links=links, current=current, search=search)
 
 
 def lessons(runs: Sequence[Run]) -> list[course.Lesson]:
-    """Return the notebooks that are run once, in order, whose pages are in one folder."""
+    """Return the lessons of runs without varied parameters, whose pages are in one folder, sorted by name."""
     return sorted(course.describe(run.notebook, run.name) for run in runs if not run.subfolder)
 
 
 def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
-    """Write the gallery of these runs as `out/index.html`; return its path.
+    """Write the gallery of runs as `out/index.html` and return its path.
 
     Args:
         runs: the runs to show.
         out: the folder of the gallery.
-        navigation: HTML with links to other pages, for the top; if not empty, the gallery is that of the site.
+        navigation: HTML with links to other pages, for the top; not empty for the gallery of the site.
     """
-    first = {run.name: run for run in reversed(runs)}  # of several runs of a notebook
+    first = {run.name: run for run in reversed(runs)}  # first run of each notebook
     cards = [_card(run, out) for run in runs]
     numbers = {card["lesson"].name: card for card in cards}
     page = render(

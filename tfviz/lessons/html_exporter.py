@@ -1,4 +1,4 @@
-"""An HTML exporter of nbconvert for pages without a network, in which formulas are MathML."""
+"""An nbconvert exporter to HTML pages that need no network, with formulas as MathML."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from tfviz.lessons.html_parts import Heading, scrolling_table
 
-ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # that nbconvert puts into a heading
+ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # inserted into headings by nbconvert
 
 
 def mathml(formula: str, display: str = "inline") -> str:
@@ -23,17 +23,17 @@ def mathml(formula: str, display: str = "inline") -> str:
     try:
         element = convert(formula.strip(), display=display).replace("\n", " ")
         return element.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")  # HTML needs none
-    except Exception:  # latex2mathml fails in many ways; a page with one formula as code is better than none
+    except Exception:  # latex2mathml raises many types of errors
         sign = "$$" if display == "block" else "$"
         return f"<code>{html.escape(f'{sign}{formula}{sign}')}</code>"
 
 
 class MathMLExporter(HTMLExporter):
-    """An exporter of notebooks to HTML with formulas in MathML, for which nbconvert loads MathJax from the network.
+    """An exporter of notebooks to HTML with formulas as MathML; nbconvert's own loads MathJax from the network.
 
     Attributes:
-        relink: function from an address in the notebook to that on the page.
-        addresses: addresses of pages by names of notebooks; a name written as code in the text becomes a link.
+        relink: function from an address in the notebook to the address on the page.
+        addresses: name of a notebook -> address of its page; a name written as code in the text becomes a link.
         headings: the headings of the last exported notebook.
     """
 
@@ -75,7 +75,7 @@ class _MathMLRenderer(IPythonRenderer):
         return f'<a href="{html.escape(address)}">{code}</a>' if address else code
 
     def block_html(self, html: str) -> str:
-        """Keep a block without pictures unchanged: nbconvert would close a `<details>` that ends in a later block."""
+        """Render a block without pictures unchanged; nbconvert would close a `<details>` that ends in a later block."""
         return super().block_html(html) if "<img" in html.lower() else f"{html}\n"
 
     def block_math(self, body: str) -> str:
@@ -89,5 +89,5 @@ class _MathMLRenderer(IPythonRenderer):
 
 
 def _scrolling(formula: str) -> str:
-    """Return a formula that scrolls separately if it is wider than the page, and may be inside a paragraph."""
+    """Return the HTML of a formula that scrolls separately if it is wider than the page."""
     return f'<span class="formula">{formula}</span>'

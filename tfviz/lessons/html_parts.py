@@ -1,4 +1,4 @@
-"""Parts that pages of notebooks and pages of Markdown share: templates, headings, contents, tables."""
+"""Parts shared by pages of notebooks and pages of Markdown: templates, styles, contents lists, tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, t
 
 
 class Heading(NamedTuple):
-    """A heading of a page: its level, the name that links lead to, and its words as HTML."""
+    """A heading of a page: its level, the id that links refer to, and its content as HTML."""
 
     level: int
     id: str
@@ -28,7 +28,7 @@ class Heading(NamedTuple):
 
 
 def render(template: str, **values: Any) -> str:
-    """Return one of the templates with these values; texts are escaped."""
+    """Return a rendered template; texts in `values` are escaped."""
     return environment.get_template(template).render(**values)
 
 
@@ -49,14 +49,14 @@ def without_tags(html: str) -> str:
 
 
 def description(text: str) -> str:
-    """Return a text truncated between words to the length of a description."""
+    """Return a text truncated between words to `DESCRIPTION_LENGTH`, for a page's description."""
     if len(text) <= DESCRIPTION_LENGTH:
         return text
     return text[:DESCRIPTION_LENGTH].rpartition(" ")[0].rstrip(".,:;") + " …"
 
 
 def scrolling_table(table: str) -> str:
-    """Return a table that scrolls horizontally, also by keys, and whose numbers do not wrap."""
+    """Return the HTML of a table that scrolls horizontally, also by keyboard, and whose numbers do not wrap."""
 
     def mark(match: re.Match) -> str:
         number = NUMBER.fullmatch(without_tags(match[2]))

@@ -1,4 +1,4 @@
-"""Merge the parameters that papermill injected into a notebook with its defaults and their comments, in one cell."""
+"""Merge the parameters that papermill injected into a notebook into its cell of defaults, keeping the comments."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from tfviz.lessons.notebooks import tagged_cells
 
 
 def merge(notebook: NotebookNode) -> None:
-    """Put the injected values into the cell tagged `parameters`, and remove the cell that injects them.
+    """Put the injected values into the cell tagged `parameters`, and remove the cell tagged `injected-parameters`.
 
-    The notebook is unchanged if it does not have both cells, or if one is not valid Python.
+    The notebook stays unchanged if it lacks one of these cells, or if one of them is not valid Python.
     """
     defaults, injected = (tagged_cells(notebook, tag) for tag in ("parameters", "injected-parameters"))
     if defaults and injected:
@@ -24,7 +24,7 @@ def merge(notebook: NotebookNode) -> None:
 
 
 def replace_values(source: str, injected: str) -> str:
-    """Return assignments with the injected values; assignments to new names are added at the end.
+    """Return source with assigned values replaced by injected ones; new names are assigned at the end.
 
     >>> print(replace_values("steps = 400  # of each training\\nseed = 1", "# Parameters\\nsteps = 20\\nnew = [1]"))
     steps = 20  # of each training
@@ -46,7 +46,7 @@ def replace_values(source: str, injected: str) -> str:
 
 
 def _assignments(source: str) -> list[tuple[str, ast.expr]]:
-    """Return names and values of the assignments to one name, in order."""
+    """Return the name and value expression of each assignment to a single name, in order."""
     found = []
     for statement in ast.parse(source).body:
         target = statement.targets[0] if isinstance(statement, ast.Assign) else getattr(statement, "target", None)

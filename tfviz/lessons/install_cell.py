@@ -8,8 +8,7 @@ from tfviz.extras import requirement
 from tfviz.lessons.notebooks import tagged_cells
 
 TAG = "install"
-# Packages that are there already are not upgraded, so that Colab needs no restart. anywidget itself enables Colab's
-# custom widgets.
+# Installed packages are not upgraded, so that Colab needs no restart. anywidget itself enables Colab's custom widgets.
 SOURCE = f"""\
 # Install tfviz if it is missing, as in Colab or Kaggle. (A folder that only has this name does not count.)
 import importlib.util
@@ -24,10 +23,10 @@ if getattr(importlib.util.find_spec("tfviz"), "origin", None) is None:
 
 
 def put(notebook: NotebookNode) -> None:
-    """Put the cell before the first code cell of a lesson, in place of one that stands anywhere."""
+    """Insert the cell before the first code cell of a lesson, and remove an existing one."""
     remove(notebook)
     number = next((n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code"), len(notebook.cells))
-    # What follows was executed where tfviz was there, and so where this cell would have done nothing.
+    # The other cells were executed with tfviz installed, where this cell would have done nothing.
     executed = number < len(notebook.cells) and notebook.cells[number].execution_count is not None
     cell = v4.new_code_cell(
         SOURCE,
@@ -39,6 +38,6 @@ def put(notebook: NotebookNode) -> None:
 
 
 def remove(notebook: NotebookNode) -> None:
-    """Remove the cell from a notebook, as from a page, which needs no kernel."""
+    """Remove the cell from a notebook, such as for a page, which needs no kernel."""
     cells = tagged_cells(notebook, TAG)
     notebook.cells = [cell for cell in notebook.cells if cell not in cells]

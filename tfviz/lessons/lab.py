@@ -1,4 +1,4 @@
-"""`tfviz lab`: open JupyterLab on the lessons, or with an installed package, on copies for the reader."""
+"""`tfviz lab`: open the lessons in JupyterLab; with an installed package, copies of the lessons."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ import tfviz
 from tfviz import files
 from tfviz.lessons import notebooks, worker
 
-NO_NEWS = "--LabApp.news_url=None"  # JupyterLab would ask over the lesson whether to fetch any
+NO_NEWS = "--LabApp.news_url=None"  # otherwise JupyterLab asks whether to fetch news
 COPIES_FOLDER = f"tfviz-notebooks-{tfviz.__version__}"
 
 
 def open_lab(arguments: tuple[str, ...]) -> None:
-    """Replace this process by JupyterLab, with these arguments; on Windows, wait for it and exit as it does.
+    """Replace this process with JupyterLab; on Windows, wait for JupyterLab and exit with its status.
+
+    Args:
+        arguments: arguments for JupyterLab.
 
     Raises:
         ModuleNotFoundError: JupyterLab is not installed.
@@ -33,13 +36,13 @@ def open_lab(arguments: tuple[str, ...]) -> None:
         click.echo(f"the lessons are copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", NO_NEWS, *arguments]
     sys.stdout.flush()
-    if files.WINDOWS:  # which would go on in the terminal beside JupyterLab, and cut arguments at spaces
+    if files.WINDOWS:  # where exec returns to the terminal at once and splits arguments at spaces
         sys.exit(_wait(subprocess.Popen(command, env=worker.child_environment())))
     os.execve(sys.executable, command, worker.child_environment())
 
 
 def _wait(process: subprocess.Popen) -> int:
-    """Return the exit status of a process that Ctrl-C reaches too, and that decides itself what to do then."""
+    """Wait for a process and return its exit status, ignoring Ctrl-C, which the process receives and handles itself."""
     while True:
         try:
             return process.wait()
@@ -48,9 +51,9 @@ def _wait(process: subprocess.Popen) -> int:
 
 
 def copy_lessons(originals: Path, to: Path) -> Path:
-    """Copy notebooks into the reader's folder; existing copies are kept unchanged.
+    """Copy notebooks into the reader's folder, without changing existing copies, and return that folder.
 
-    The folder is named after the version of tfviz, so that a newer version makes new copies.
+    `COPIES_FOLDER` contains the version of tfviz, so that a newer version makes new copies.
     """
     to.mkdir(parents=True, exist_ok=True)
     for original in originals.glob("*.ipynb"):

@@ -28,7 +28,7 @@ from tfviz.lessons.html_parts import (
 )
 
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
-OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # pixels of the picture at the beginning, two for each of the page
+OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # of the first picture: twice its width on the page, and WEBP quality
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -39,17 +39,17 @@ def write(
     lessons: Sequence[Lesson] = (),
     relink: Callable[[str], str] | None = None,
 ) -> None:
-    """Write a notebook as a page that needs no network; formulas become MathML.
+    """Write a notebook as an HTML page that needs no network, with formulas as MathML.
 
     Args:
         notebook: the notebook.
         path: the path of the page.
         navigation: HTML with links to other pages, for the top.
         lessons: the lessons whose pages are in the same folder, in the order of the course.
-        relink: function from an address in the notebook to that on the page; by default links to notebooks become links
-            to their pages.
+        relink: function from an address in the notebook to the address on the page; by default, links to notebooks
+            become links to their pages.
     """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar, keeps what it printed last
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # keeps the last state of a progress bar
 
     from tfviz.lessons.html_exporter import MathMLExporter
 
@@ -76,13 +76,13 @@ def write(
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
     after_promise = body.find('<div class="jp-Cell ', body.index("</h1>"))
     body = f"{body[:after_promise]}{_opening(notebook)}{body[after_promise:]}" if after_promise > 0 else body
-    draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
+    draft = path.with_name(f".{path.name}.draft")  # `atomic` would remove drafts of other workers
     draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
     files.replace(draft, path)
 
 
 def _opening(notebook: nbformat.NotebookNode) -> str:
-    """Return HTML with the lesson's picture, which stands below its promise; empty if no cell is tagged `thumbnail`."""
+    """Return the HTML of the lesson's first picture, from the cell tagged `thumbnail`; empty if there is none."""
     cells = notebooks.tagged_cells(notebook, "thumbnail")
     found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
     pictures = [data["image/png"] for data in found if "image/png" in data]
@@ -99,13 +99,13 @@ def _opening(notebook: nbformat.NotebookNode) -> str:
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:
-    """Return a link to a notebook in the same folder as a link to its page, and any other link unchanged."""
+    """Return the address of a notebook's page for a link to a notebook in the same folder; other links unchanged."""
     match = re.fullmatch(r"(?:\./)?([^/#:]+)\.ipynb(#.*)?", url)
     return addresses[match[1]] + (match[2] or "") if match and match[1] in addresses else url
 
 
 def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
-    """Return HTML for the top and end of a lesson's page: its place in the course, and its neighbours."""
+    """Return the HTML for the "top" and the "end" of a lesson's page, with its place and neighbours in the course."""
     around = course.neighbours(lessons, name)
     lesson = next((each for each in lessons if each.name == name), None)
     values = {"around": around, "lesson": lesson, "count": len(lessons)}
@@ -113,12 +113,12 @@ def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
 
 
 def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
-    """Return a copy of a notebook for a page, in which widgets are replaced by their views, which need no kernel.
+    """Return a copy of a notebook prepared for a page, with views that need no kernel instead of widgets.
 
-    The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz;
-    each script and the parameters are included once. Tables scroll separately.
+    The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz.
+    Each bundle is included once, and parameters are merged into one cell. Tables scroll separately.
     """
-    from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
+    from tfviz.view.page.bundle import deduplicate  # imports matplotlib
 
     page = copy.deepcopy(notebook)
     page.metadata.pop("widgets", None)
@@ -127,7 +127,7 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
     injected_parameters.merge(page)
     if page.cells:
         page.cells[0].source = clean.without_live_link(page.cells[0].source)
-    bundles: set[str] = set()  # scripts that the page has by then
+    bundles: set[str] = set()  # keys of the bundles that the page already has
     for cell in page.cells:
         for data in (output.get("data", {}) for output in cell.get("outputs", [])):
             data.pop(clean.WIDGET_MIME_TYPE, None)
@@ -137,7 +137,7 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
 
 
 def _scrolling(html: str) -> str:
-    """Return an output with pandas tables that scroll separately; an output with scripts is unchanged."""
+    """Return an HTML output whose tables scroll separately; an output with scripts is unchanged."""
     if "<script" in html:
         return html
     return re.sub(r"<table\b.*?</table>", lambda table: scrolling_table(table[0]), html, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""`tfviz look`: a page with the attention of a checkpoint, or with the differences between two."""
+"""`tfviz look`: a page with the attention of a checkpoint, or with the differences between two checkpoints."""
 
 from __future__ import annotations
 
@@ -28,10 +28,18 @@ Groups = Mapping[str, Any]  # look.AttentionMaps by name
 
 
 def page(name: str, text: str, picture: Path | None, other: str | None, out: Path) -> None:
-    """Write the page of a checkpoint, or of two.
+    """Write a page with the attention of a checkpoint, or a comparison of two checkpoints.
+
+    Args:
+        name: a folder with a checkpoint, or a name on the Hub.
+        text: the text, if the model reads text.
+        picture: the path of the picture, if the model reads pictures.
+        other: the checkpoint to compare with; None: no comparison.
+        out: the path of the page.
 
     Raises:
-        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`; or the two cannot be compared.
+        ImportError, OSError, ValueError: as for `Checkpoint` and `Checkpoint.prepare`.
+        ValueError: the two checkpoints cannot be compared.
     """
     if other is not None and _absolute(name) == _absolute(other):
         raise ValueError(f"{name} and {other} are one checkpoint; compare with another")
@@ -55,14 +63,14 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
 
 
 def _absolute(name: str) -> Path:
-    """Return the absolute path of a folder, or one that ends in a name on the Hub, so that "." has a name, too."""
+    """Return a folder or a name on the Hub as an absolute path, which ends in a name even for "."."""
     return Path(os.path.abspath(os.path.expanduser(name)))
 
 
 def _capture(
     name: str, text: str, picture: Path | None, decoder_ids: Tensor | None = None
 ) -> tuple[Checkpoint, Inputs, Groups]:
-    """Load a checkpoint and run it once."""
+    """Load a checkpoint, run it once, and return it with its inputs and its attention maps by group."""
     short = _absolute(name).name
     click.echo(f"{short}: loading")
     checkpoint = Checkpoint(name)
@@ -85,7 +93,7 @@ def _capture(
 
 
 def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
-    """Return views of all maps: over the picture for its patches, otherwise as a sheet of heads."""
+    """Return views of all maps by heading: on the picture for maps with patches, as a sheet of heads for others."""
     if inputs.picture is None:
         return {"": view.groups(**groups)}
     size = (inputs.picture.shape[1], inputs.picture.shape[2])
@@ -98,7 +106,7 @@ def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
 
 
 def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
-    """Return a studio for the model by its title, if there is one and the model is small enough for a page."""
+    """Return {heading: studio} for the model; empty if no studio fits or the model is too large for a page."""
     name = type(checkpoint.model).__name__
     studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
     if studio is None or checkpoint.sees_pictures:
@@ -116,7 +124,7 @@ def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
 
 
 def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[str, View | str]:
-    """Return a table of heads by how much they changed, and both checkpoints side by side."""
+    """Return a table of heads ranked by their change, and views of both checkpoints side by side, by heading."""
     shared = [name for name, maps in groups.items() if name in others and others[name].shape == maps.shape]
     if not shared:
         raise ValueError(f"{names[0]} and {names[1]} have no maps of one name and shape")

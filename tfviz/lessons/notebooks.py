@@ -1,4 +1,4 @@
-"""Notebooks as files: the lessons, their parameters, and the presets and options that set these."""
+"""Find and read notebooks, and determine their parameters from defaults, presets and command-line options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from tfviz.suggestions import did_you_mean
 
 PRESETS_FILE = "presets.yaml"
-SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages, which is named only here
+SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 
@@ -73,10 +73,10 @@ def tagged_cells(notebook: NotebookNode, tag: str) -> list[NotebookNode]:
 
 
 def parameters(path: Path) -> dict[str, Any]:
-    """Return names and defaults of a notebook's parameters, which are literals in its cell tagged `parameters`.
+    """Return the names and defaults of a notebook's parameters, from the assignments in its cell tagged `parameters`.
 
     Raises:
-        ValueError: the cell holds anything else; the message names the line.
+        ValueError: an assignment is not of a literal to a name; the message names the line.
     """
     cells = tagged_cells(read(path), "parameters")
     line, defaults = 1, {}
@@ -88,7 +88,7 @@ def parameters(path: Path) -> dict[str, Any]:
                 if not isinstance(target, ast.Name):
                     raise ValueError("the target is not one name")
                 defaults[target.id] = ast.literal_eval(statement.value)
-                json.dumps(defaults)  # papermill passes on what JSON can hold
+                json.dumps(defaults)  # papermill passes only JSON values
     except (ValueError, TypeError, SyntaxError) as error:
         line = getattr(error, "lineno", None) or line
         raise ValueError(f"{path}, parameters, line {line}: write NAME = literal, such as steps = 400") from error
@@ -101,13 +101,13 @@ def presets() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters a notebook runs with: its defaults, then the preset's, then `overrides`.
+    """Return the parameters of a run of a notebook: its defaults, updated by the preset and then by `overrides`.
 
     Names that the notebook does not have are ignored, since several notebooks may be run with the same overrides.
 
     Raises:
         LookupError: there is no such preset.
-        ValueError: a value is of another type than the notebook's default.
+        TypeError: a value is of another type than the notebook's default.
     """
     known = presets()
     if preset not in known:
@@ -121,7 +121,7 @@ def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def check_type(name: str, value: Any, default: Any) -> None:
-    """Raise an error unless a value has the type of the parameter's default; an int may stand for a float.
+    """Raise TypeError unless a value has the type of the parameter's default; an int is valid for a float.
 
     Raises:
         TypeError: the types differ; the message names the parameter, the type and the default.
@@ -132,7 +132,7 @@ def check_type(name: str, value: Any, default: Any) -> None:
 
 
 def parse_values(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, Any]:
-    """Parse `KEY=VALUE` options; values are converted to the type of the parameter's default in these notebooks.
+    """Parse `KEY=VALUE` options, with values converted to the type of the parameter's default in these notebooks.
 
     Raises:
         LookupError: no notebook has such a parameter; the message lists the parameters.
@@ -142,7 +142,7 @@ def parse_values(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, Any]:
 
 
 def parse_grid(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, list[Any]]:
-    """Parse `KEY=V1,V2,...` options, like `parse_values`; a value with a comma must be in double quotation marks."""
+    """Parse `KEY=V1,V2,...` options as lists of values, like `parse_values`; values with a comma are double-quoted."""
     return _parse(texts, paths, several=True)
 
 
@@ -165,7 +165,11 @@ def _parse(texts: Iterable[str], paths: Sequence[Path], several: bool) -> dict[s
 
 
 def _convert(name: str, text: str, default: Any) -> Any:
-    """Return the value that a text represents; if the default is a string, the text itself."""
+    """Return a text converted to the type of `default`.
+
+    Raises:
+        ValueError: the text does not represent a value of this type.
+    """
     if isinstance(default, str):
         return text
     try:

@@ -1,7 +1,7 @@
-"""Checks of the parameters of each lesson, which run in its setup rather than after minutes of training.
+"""Check the parameters of a lesson in its first cells, before minutes of training.
 
-A parameter has the type of its default. `COMMON_CHECKS` and `LESSON_CHECKS` add further conditions, except those that
-a lesson's models and data check themselves before training.
+A parameter must have the type of its default. `COMMON_CHECKS` and `LESSON_CHECKS` add further conditions. They omit
+conditions that a lesson's models and data check themselves before training.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from tfviz.text import corpora, tasks
 from tfviz.text.subwords import Subwords
 
 Values = Mapping[str, Any]
-Check = Callable[[str, Any, Values], None]  # of a parameter's name, its value, and the values of all
-MAX_INTEGER = 10**6  # a larger number of anything would take forever
+Check = Callable[[str, Any, Values], None]  # takes the name and value of a parameter, and all values
+MAX_INTEGER = 10**6  # larger numbers of anything would take too long
 MAX_PICTURE_WORDS = 100
 
 
@@ -30,7 +30,7 @@ def check(lesson: str, values: Values) -> None:
         values: the parameters by name, such as `globals()`; other names are ignored.
 
     Raises:
-        LookupError: there is no such lesson, no such corpus, or a parameter has no value.
+        LookupError: there is no such lesson or corpus, or a parameter has no value.
         TypeError: a value is of another type than the parameter's default.
         ValueError: the lesson cannot use a value.
 
@@ -51,7 +51,11 @@ def check(lesson: str, values: Values) -> None:
 
 
 def known(tokenizer: Subwords, **texts: str) -> None:
-    """Check that each word of these texts is a token of the vocabulary; a model reads all others alike, as [UNK].
+    """Check that each word of these texts is in the vocabulary, since all other words become the same token, [UNK].
+
+    Args:
+        tokenizer: the tokenizer with the vocabulary.
+        texts: the texts by name of parameter.
 
     Raises:
         ValueError: a word is not in the vocabulary; the message names the text and the word.
@@ -61,7 +65,11 @@ def known(tokenizer: Subwords, **texts: str) -> None:
 
 
 def begins(titles: Sequence[str], **texts: str) -> None:
-    """Check that each of these texts is the beginning of at least one of the titles.
+    """Check that each of these texts is the beginning of at least one title.
+
+    Args:
+        titles: the titles.
+        texts: the texts by name of parameter.
 
     Raises:
         ValueError: no title begins with a text; the message names it.
@@ -72,7 +80,13 @@ def begins(titles: Sequence[str], **texts: str) -> None:
 
 
 def integer(minimum: int = 1, maximum: int = MAX_INTEGER, multiple_of: tuple[int | str, ...] = (1,)) -> Check:
-    """Return a check of an integer's range; `multiple_of` has factors: numbers, or names of other parameters."""
+    """Return a check of an integer's range and divisibility.
+
+    Args:
+        minimum: the smallest valid value.
+        maximum: the largest valid value.
+        multiple_of: factors whose product must divide the value: numbers, or names of other parameters.
+    """
 
     def check_value(name: str, value: int, values: Values) -> None:
         checks.between(minimum, maximum, **{name: value})
@@ -83,10 +97,10 @@ def integer(minimum: int = 1, maximum: int = MAX_INTEGER, multiple_of: tuple[int
 
 
 def power_of_two(name: str, value: int, values: Values) -> None:
-    """Check that an integer is a power of 2, at least 8.
+    """Check that an integer is a power of 2 and at least 8.
 
     Raises:
-        ValueError: the value is not such a power.
+        ValueError: the value is below 8 or not a power of 2.
     """
     integer(8)(name, value, values)
     if value.bit_count() != 1:
@@ -126,10 +140,10 @@ def corpus(minimum: int, windows: int = 0) -> Check:
 
 
 def prompt(name: str, value: str, values: Values) -> None:
-    """Check that a prompt has letters that the corpus has, at least one, and not more than the model's context.
+    """Check that a prompt is not empty, fits into the model's context, and has only characters of the corpus.
 
     Raises:
-        ValueError: the prompt is empty, too long, or has other letters.
+        ValueError: the prompt is empty, too long, or has a character that the corpus lacks.
     """
     text = corpora.load(values["corpus"])
     if not value or not set(value) <= set(text):
@@ -139,13 +153,13 @@ def prompt(name: str, value: str, values: Values) -> None:
 
 
 def date(name: str, value: str, values: Values) -> None:
-    """Check that a text has words that dates in the lesson's languages have."""
+    """Check that all words of a text occur in dates of the lesson's languages."""
     words()(name, value, values)
     _check_words(name, value, _words_of_dates(values["languages"].split()))
 
 
 def task_sentence(name: str, value: str, values: Values) -> None:
-    """Check that a text has words of the lesson's task, in small letters or capitals; Multi30k's takes any word."""
+    """Check that all words of a text occur in the lesson's task, ignoring case; with Multi30k, any word is valid."""
     words()(name, value, values)
     if values["task"] != "multi30k":
         vocabulary = _words_of_dates(tasks.DATE_LANGUAGES) if values["task"] == "dates" else _words_of_numbers()
@@ -164,10 +178,10 @@ def gap(name: str, value: str, values: Values) -> None:
 
 
 def fronts(name: str, value: str, values: Values) -> None:
-    """Check that a text is of two words or more, each of three Latin letters, so that the texts have one length.
+    """Check that a text has 2 to 20 words of three Latin letters each, so that all words have the same length.
 
     Raises:
-        ValueError: a word is not of three letters from A to z.
+        ValueError: the number of words is out of range, or a word does not have three letters from A to z.
     """
     words(2, 20)(name, value, values)
     for word in value.split():
@@ -176,10 +190,10 @@ def fronts(name: str, value: str, values: Values) -> None:
 
 
 def other_word(name: str, value: str, values: Values) -> None:
-    """Check that a text is one word, and not the last of the sentence.
+    """Check that a text is one word and differs from the last word of `sentence`.
 
     Raises:
-        ValueError: it is several words, or the last word of the sentence.
+        ValueError: the text is not one word, or is the last word of the sentence.
     """
     words(1, 1)(name, value, values)
     if value.strip() == values["sentence"].split()[-1]:
@@ -187,12 +201,12 @@ def other_word(name: str, value: str, values: Values) -> None:
 
 
 def _words_of_dates(languages: Iterable[str]) -> set[str]:
-    """Return the words of dates, from enough dates that none is missing."""
+    """Return the words of dates, from so many random dates that no word should be missing."""
     return {word for language in languages for day in tasks.dates(1000, language, seed=1) for word in day.source}
 
 
 def _words_of_numbers() -> set[str]:
-    """Return the words of numbers; those below 20 have words of their own."""
+    """Return the words of numbers, from random numbers below 20, which have words of their own, and of any size."""
     limits = [(language, below) for language in tasks.NUMBER_LANGUAGES for below in (20, tasks.MAX_NUMBER)]
     drawn = [number for language, below in limits for number in tasks.numbers(200, language, seed=1, below=below)]
     return {word for number in drawn for word in number.source}

@@ -1,4 +1,4 @@
-"""What runs at present, cell by cell: one line that is renewed in a terminal, and a new line now and then elsewhere."""
+"""Progress of running notebooks, cell by cell: one updated line in a terminal, periodic lines in a log."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-LOG_SECONDS = 15.0  # between two lines where no line can be renewed
+LOG_SECONDS = 15.0  # between two lines of a log
 
 
 class Progress:
-    """The cells that notebooks are at.
+    """A display of the cell that each notebook is running.
 
     Args:
         stream: the text stream for the lines, such as `sys.stderr`.
-        clock: the time in seconds.
+        clock: returns the time in seconds.
     """
 
     def __init__(self, stream: Any, clock: Callable[[], float] = time.monotonic):
@@ -28,12 +28,12 @@ class Progress:
         self._cells[title] = f"cell {cell} of {count}" if cell else "starting"
 
     def end(self, title: str) -> None:
-        """Note that a notebook has ended, and clear the line for what is printed about it."""
+        """Note that a notebook has ended, and clear the line in a terminal, so that other text can be printed."""
         self._cells.pop(title, None)
         self._renew("")
 
     def show(self) -> None:
-        """Show the line, if it has changed and, in a log, if it is time."""
+        """Print the line if it has changed; in a log, at most every `LOG_SECONDS`."""
         line = " · ".join(f"{title}: {at}" for title, at in self._cells.items())
         if self._renews:
             self._renew(line)
@@ -42,7 +42,7 @@ class Progress:
             self._line, self._last = line, self._clock()
 
     def _renew(self, line: str) -> None:
-        """Write a line over the one before, in a terminal."""
+        """Overwrite the previous line, in a terminal only."""
         line = line[: shutil.get_terminal_size().columns - 1]
         if self._renews and line != self._line:
             self._stream.write(f"\r{line.ljust(len(self._line))}\r{line}")

@@ -1,9 +1,9 @@
-"""Figures and comparisons in the prose of a lesson, and what each is bound by.
+"""Find the figures (numbers) and comparisons in the prose of a lesson, and what supports each of them.
 
-A figure is bound if it stands in the lesson's code (a parameter, or what a statement is checked against), or in an
-output that is the same for any parameters, or in a cell tagged `fixed`, whose figures depend on no run: they are
-defined, worked out on the spot, or cited. Quantities in words (twice, half, three times) are bound by such a tag, or by
-`claims.check` in the same section. `tests/notebooks` accepts no lesson with a figure that is unbound.
+A figure is bound if it occurs in the lesson's code (as a parameter, or in a checked statement), in an output that is
+the same for any parameters, or in a cell tagged `fixed`. Figures in such a cell do not depend on a run: they are
+defined, derived in the text, or cited. Quantities in words (twice, half, three times) are bound by this tag, or by
+`claims.check` in the same section. `tests/notebooks` rejects lessons with unbound figures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 FIXED_TAG, SAME_OUTPUT_TAG = "fixed", "nbval-check-output"  # tags
 COUNT_WORDS = "two|three|four|five|six|seven|eight|nine|ten|twenty|hundred"
-# Code, formulas, links, citations, names of lessons, numbers of headings and of lists, and years say nothing of a run.
+# Code, formulas, links, citations, names of lessons, numbers of headings and lists, and years do not depend on a run.
 SKIPPED_PATTERN = re.compile(
     r"`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|\[\d[\d, -]*\]|\b\d\d_\w+|^#+ .*$|^\s*\d+\. |\b(?:19|20)\d\d\b|</?\w+>",
     flags=re.MULTILINE | re.DOTALL,
@@ -30,17 +30,17 @@ WORDS_PATTERN = re.compile(
 COMPARISON_PATTERN = re.compile(
     r"\b(?:\w+er than|more|less|fewer|better|worse|best|worst|most|least|largest|smallest|hardly|nearly|almost)\b"
 )
-MAX_COUNTED = 12  # whole numbers up to this one count what the text itself shows: heads, layers, exercises
+MAX_COUNTED = 12  # integers up to this one count things that the text shows: heads, layers, exercises
 
 
 class Figure(NamedTuple):
-    """A figure or comparison of the prose.
+    """A figure or comparison in the prose of a lesson.
 
     Attributes:
-        cell: the number of the cell.
+        cell: the index of the cell.
         text: the figure as it is written.
-        sentence: the words around it.
-        bound: what it is bound by: "code", "output", "fixed", "check"; empty if nothing does.
+        sentence: the words around the figure.
+        bound: what the figure is bound by: "code", "output", "fixed" or "check"; empty if it is unbound.
     """
 
     cell: int
@@ -54,7 +54,7 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
 
     Args:
         notebook: the lesson, with its outputs.
-        comparisons: add comparisons (better, most, hardly), which only a reader can bind.
+        comparisons: whether to add comparisons (better, most, hardly), which only a reader can check.
     """
     code = {value for cell in notebook.cells if cell.cell_type == "code" for value in _literals(cell.source)}
     outputs = _numbers("\n".join(_same_outputs(notebook)))
@@ -83,12 +83,12 @@ def _matches(text: str, comparisons: bool) -> Iterator[tuple[re.Match[str], re.P
 
 
 def _counts(text: str) -> bool:
-    """Return whether a number counts things that the text shows itself."""
+    """Return whether a number is an integer up to `MAX_COUNTED`, which counts things that the text shows."""
     return text.isdigit() and int(text) <= MAX_COUNTED
 
 
 def _passages(cell: NotebookNode) -> list[str]:
-    """Return the prose of a cell, without what is skipped, or the titles in its code."""
+    """Return the prose of a Markdown cell without skipped parts, or the titles in the code of a code cell."""
     if cell.cell_type == "code":
         return _titles(cell.source)
     if cell.source.startswith("## References"):
@@ -109,7 +109,7 @@ def _literals(source: str) -> set[float]:
 
 
 def _titles(source: str) -> list[str]:
-    """Return the titles in code that are plain strings; what an f-string inserts is computed."""
+    """Return the titles in code that are plain strings; numbers in an f-string are computed."""
     titles = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and any(getattr(target, "id", "") == "title" for target in node.targets):
@@ -127,7 +127,7 @@ def _same_outputs(notebook: NotebookNode) -> Iterator[str]:
 
 
 def _sections(notebook: NotebookNode) -> Iterator[int]:
-    """Yield the number of the section of each cell; a section begins at a heading of level 2."""
+    """Yield the index of each cell's section; a section begins at a heading of level 2."""
     section = 0
     for cell in notebook.cells:
         section += cell.cell_type == "markdown" and cell.source.startswith("## ")
@@ -145,7 +145,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def _value(text: str) -> float:
-    """Return the value of a number; of a percentage, the share."""
+    """Return the value of a number; a percentage as a fraction."""
     value = float(re.sub(r"[,_%\s]", "", text))
     return round(value / 100, 9) if "%" in text else value
 

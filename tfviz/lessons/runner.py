@@ -1,7 +1,7 @@
-"""Run notebooks with papermill, several at a time, and show the results in a growing gallery.
+"""Run notebooks with papermill, several at a time, and update a gallery of the results after each.
 
-Each notebook runs in a worker process with its own kernel. A worker and its kernel end with the main process, however
-that ends: by Ctrl-C, an error, a signal, `kill -9`.
+Each notebook runs in a worker process with its own kernel. A worker and its kernel end when the main process ends, be
+it by Ctrl-C, an error, a signal, or `kill -9`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tfviz.lessons.course import Lesson
 from tfviz.lessons.progress import Progress
 from tfviz.lessons.runs import Outcome, Run, combinations, earlier, folder_name, outcome, write_table
 
-REPORT_SECONDS = 0.3  # between two looks at the cells that have started
-WINDOWS_MAX_WORKERS = 61  # of a ProcessPoolExecutor: Windows cannot wait for more
+REPORT_SECONDS = 0.3  # between two updates of the progress
+WINDOWS_MAX_WORKERS = 61  # limit of ProcessPoolExecutor on Windows
 
 
 def run(
@@ -47,18 +47,18 @@ def run(
 ) -> list[Run]:
     """Run notebooks into `out`, and write a gallery of them.
 
-    A notebook that succeeded before with the same cells, parameters and package is not run again, unless `force`. An
-    error in one notebook does not stop the others.
+    A notebook that succeeded before with the same cells, parameters and package is not run again, unless `force` is
+    True. An error in one notebook does not stop the others.
 
     Args:
-        names: as in `notebooks.find`.
-        preset: a preset of parameters.
+        names: names of notebooks, as for `notebooks.find`.
+        preset: the name of a preset of parameters.
         overrides: values of parameters that replace the preset's.
         out: the folder of the results.
         jobs: number of notebooks that run at a time.
         force: whether to run unchanged notebooks again.
-        varied: values of parameters of which every combination is run, each in a folder of its own; `results.csv` then
-            has all results.
+        varied: values of parameters, of which every combination is run in a folder of its own; `results.csv` then
+            has a row for each run.
         timeout: maximum time of a cell, in seconds.
         without_answers: whether to leave out the answers of exercises and questions.
 
@@ -105,7 +105,7 @@ def run(
 
 
 def _announce(runs: Sequence[Run], preset: str, overrides: Mapping[str, Any], out: Path) -> None:
-    """Print at once what will be run: the first cell of a notebook may take a minute to end."""
+    """Print what will be run, before the first notebook starts, since it may run for minutes."""
     given = "".join(f", {name}={value}" for name, value in overrides.items())
     listed = ", ".join(each.title for each in runs)
     click.echo(f"{len(runs)} to run with preset {preset}{given}: {listed}\ngallery: {out / 'index.html'}")
@@ -118,7 +118,7 @@ def _announce(runs: Sequence[Run], preset: str, overrides: Mapping[str, Any], ou
 def _plan(
     path: Path, preset: str, overrides: Mapping[str, Any], varied: Mapping[str, Sequence[Any]], without: bool = False
 ) -> Iterator[Run]:
-    """Yield a run for each combination of the varied parameters that the notebook has; `without` leaves out answers."""
+    """Yield a run for each combination of the notebook's varied parameters; `without` removes answers."""
     notebook = answers.without(notebooks.read(path)) if without else notebooks.read(path)
     cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
     for combination in combinations(varied, notebooks.parameters(path)):
@@ -129,7 +129,7 @@ def _plan(
 
 
 def _check_values(runs: Sequence[Run], varied: Mapping[str, Sequence[Any]]) -> None:
-    """Raise an error if the lesson can use none of these runs, or none of those with some value of a grid."""
+    """Raise ValueError if a lesson cannot use any of these runs, or any run with a certain value of a grid."""
     from tfviz.lessons import parameters  # loads PyTorch
 
     refusals: list[Exception | None] = []
@@ -152,7 +152,7 @@ def _package_hash() -> str:
 
 
 def _check_titles(runs: Sequence[Run]) -> None:
-    """Raise an error if two runs would write the same file."""
+    """Raise ValueError if two runs would write the same file, or one would overwrite the gallery."""
     titles = Counter(each.title.casefold() for each in runs)
     if repeated := [title for title, count in titles.items() if count > 1]:
         raise ValueError(f"{', '.join(repeated)}: asked for twice; name each notebook and each value once")
@@ -173,7 +173,7 @@ def _reuse(run: Run, out: Path) -> None:
 def _execute(
     runs: Sequence[Run], out: Path, jobs: int, timeout: int | None, lessons: Sequence[Lesson]
 ) -> Iterator[Run]:
-    """Execute runs in worker processes; yield each with its outcome as it ends."""
+    """Execute runs in worker processes, and yield each run with its outcome when it ends."""
     jobs = min(jobs, WINDOWS_MAX_WORKERS) if files.WINDOWS else jobs
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress = Progress(sys.stderr)

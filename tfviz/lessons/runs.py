@@ -1,4 +1,4 @@
-"""Runs of notebooks, one for each combination of varied parameters, and their outcomes."""
+"""Records of notebook runs, one for each combination of varied parameters, and their outcomes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from tfviz.files import atomic
 from tfviz.lessons import notebooks
 
-MAX_ERROR_LENGTH = 2000  # characters of an error message that are shown
+MAX_ERROR_LENGTH = 2000  # characters of an error message
 MAX_NAME_LENGTH = 100  # characters of a folder's name
 PAPERMILL_ERROR_TAG = "papermill-error-cell-tag"  # of cells that papermill adds to a notebook that failed
 
@@ -26,10 +26,11 @@ class Outcome(NamedTuple):
     """The outcome of a run.
 
     Attributes:
-        status: waiting, ok, unchanged (since an earlier run), failed or stopped.
-        summary: the text output of the notebook's cell tagged `result`.
-        thumbnail: a picture of the notebook, PNG in base64.
-        error: the error, and its cell.
+        status: "waiting", "ok", "unchanged" (since an earlier run), "failed" or "stopped".
+        seconds: the time of the run, in seconds.
+        summary: the text output of the notebook's cells tagged `result`.
+        thumbnail: a picture of the notebook, PNG in base64; empty if there is none.
+        error: the error and its cell; empty if there is none.
     """
 
     status: str = "waiting"
@@ -45,7 +46,7 @@ class Run:
 
     Attributes:
         fingerprint: a hash of the notebook's cells, the parameters and the package.
-        subfolder: its folder in that of the results, if there are several runs of one notebook.
+        subfolder: the run's folder in the folder of the results; empty unless parameters are varied.
     """
 
     name: str
@@ -74,12 +75,12 @@ def outcome(notebook: NotebookNode, status: str, seconds: float, error: str = ""
 
 
 def earlier(out: Path, runs: Collection[Run]) -> list[Run]:
-    """Return the runs of earlier calls whose notebooks are in `out` or a folder of it, other than those of `runs`."""
+    """Return the runs of earlier calls whose notebooks are in `out` or its subfolders, except those of `runs`."""
     planned, found = {each.path(out, ".ipynb") for each in runs}, []
     for path in sorted([*out.glob("*.ipynb"), *out.glob("*/*.ipynb")]):
         if path in planned or any(part.startswith(".") for part in path.relative_to(out).parts):  # such as a draft
             continue
-        with suppress(OSError, ValueError):  # another's file
+        with suppress(OSError, ValueError):  # a file of another program
             found.append(_earlier_run(path, out))
     return [each for each in found if each]
 
@@ -98,7 +99,7 @@ def _earlier_run(path: Path, out: Path) -> Run | None:
 
 
 def thumbnail(notebook: NotebookNode) -> str:
-    """Return the picture of the cell tagged `thumbnail`, or else the last one, as PNG in base64; empty if none."""
+    """Return the picture of the cell tagged `thumbnail`, or else the last picture, as PNG in base64; empty if none."""
     pictures = [
         output.data["image/png"].replace("\n", "")
         for cell in notebooks.tagged_cells(notebook, "thumbnail") or notebook.cells
@@ -109,7 +110,7 @@ def thumbnail(notebook: NotebookNode) -> str:
 
 
 def combinations(grid: Mapping[str, Sequence[Any]], names: Collection[str]) -> list[dict[str, Any]]:
-    """Return every choice of one value for each parameter of `grid` that is among `names`.
+    """Return every combination of the values in `grid` for those of its parameters that are among `names`.
 
     >>> combinations({"seed": [1, 2], "heads": [4]}, ["seed", "heads", "dim"])
     [{'seed': 1, 'heads': 4}, {'seed': 2, 'heads': 4}]
@@ -121,9 +122,9 @@ def combinations(grid: Mapping[str, Sequence[Any]], names: Collection[str]) -> l
 
 
 def folder_name(combination: Mapping[str, Any]) -> str:
-    """Return a folder's name for a combination, such as `seed=1,heads=2`; empty for none.
+    """Return a folder name for a combination of parameters, such as `seed=1,heads=2`; empty for none.
 
-    A name that was changed, since it is too long, has other characters or ends in a dot (which Windows leaves out),
+    A name is changed if it is too long, has unsafe characters, or ends in a dot, which Windows removes. A changed name
     ends in a hash, so that names are unique.
     """
     text = ",".join(f"{name}={value}" for name, value in combination.items())
@@ -132,7 +133,7 @@ def folder_name(combination: Mapping[str, Any]) -> str:
 
 
 def write_table(runs: Sequence[Run], names: Sequence[str], out: Path) -> None:
-    """Write `out/results.csv` with a row for each run, finished or not, and a column for each of the varied `names`."""
+    """Write `out/results.csv` with a row for each run, finished or not, and a column for each varied parameter."""
     with atomic(out / "results.csv") as draft, draft.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["notebook", *names, "status", "seconds", "result", "error"])

@@ -1,4 +1,4 @@
-"""The worker processes that run notebooks: each has one kernel at a time, and ends with the main process."""
+"""Worker processes that run notebooks, each with one kernel at a time, and that end with the main process."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _reports: SimpleQueue[tuple[str, int, int]] | None = None  # of a worker process
 
 @runtime_checkable
 class _Lifeline(Protocol):
-    """A pipe, which is of another class on Windows."""
+    """The receiving end of a pipe, whose class differs on Windows."""
 
     def recv(self) -> Any: ...
 
 
 def child_environment(threads: int | None = None) -> dict[str, str]:
-    """Return the environment for kernel processes: that of this process, with defaults for unset variables.
+    """Return the environment of kernel processes: this process's variables, and defaults for unset ones.
 
-    Idle threads of PyTorch sleep (`OMP_WAIT_POLICY=PASSIVE`), so that several kernels can share the processor, and
-    kernels run this Python rather than one from the user's home.
+    Idle threads of PyTorch sleep (`OMP_WAIT_POLICY=PASSIVE`), so that several kernels can share the processor. Kernels
+    run this Python rather than one from the user's home folder (`JUPYTER_PREFER_ENV_PATH`).
 
     Args:
         threads: number of PyTorch threads in each kernel; None for PyTorch's default.
@@ -54,7 +54,7 @@ def init_worker(lifeline: _Lifeline, threads: int | None, reports: SimpleQueue[t
     Args:
         lifeline: a pipe whose other end only the main process holds.
         threads: number of PyTorch threads in each kernel.
-        reports: takes the title of a run, the number of the cell that starts, and the number of cells.
+        reports: a queue for (title of a run, number of the cell that starts, number of cells).
     """
     global _reports
     _reports = reports
@@ -63,7 +63,7 @@ def init_worker(lifeline: _Lifeline, threads: int | None, reports: SimpleQueue[t
     else:  # on Windows it reaches every process of the terminal
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(child_environment(threads))
-    os.environ[CALLED_FROM] = os.getcwd()  # where relative paths among the parameters begin; kernels run elsewhere
+    os.environ[CALLED_FROM] = os.getcwd()  # base of relative paths in parameters; kernels run elsewhere
     signal.signal(signal.SIGTERM, _end_process)  # the pool sends it to all workers when one has ended
     threading.Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
 
@@ -93,13 +93,14 @@ def _end_process(number: int = 0, frame: FrameType | None = None) -> None:
 
 
 def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[Lesson] = ()) -> Outcome:
-    """Run one notebook in a kernel, and write it and its page below `out`.
+    """Run one notebook in a kernel, write it and its page below `out`, and return the outcome.
 
-    Its metadata record for `runner` the fingerprint of one that succeeded, and the error of one that failed.
+    The notebook's metadata record the fingerprint of a run that succeeded, or the error of a run that failed; `runner`
+    reads them.
 
     Args:
         run: the notebook and its parameters.
-        out: the folder for notebook and page.
+        out: the folder of the results.
         timeout: maximum time of a cell, in seconds.
         lessons: the lessons that the page links to.
     """
@@ -135,8 +136,8 @@ def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[L
 def _execute(run: Run, draft: Path, timeout: int | None, again: bool = True) -> nbformat.NotebookNode:
     """Execute a notebook with papermill, and return it with its outputs.
 
-    A kernel that does not start is started once more: its ports are chosen before it is, and another process may have
-    taken one of them meanwhile.
+    A kernel that does not start is started once more: its ports are chosen before it starts, and another process may
+    have taken one of them in the meantime.
     """
     started = False
 
@@ -159,14 +160,14 @@ def _execute(run: Run, draft: Path, timeout: int | None, again: bool = True) -> 
 
 
 def _report(run: Run, cell: int) -> None:
-    """Tell the main process which cell starts; 0: the kernel does."""
+    """Send the main process the number of the cell that starts, counted from 1; 0 is the start of the kernel."""
     if _reports is not None:
-        count = len(run.notebook.cells) + bool(run.parameters)  # papermill adds a cell of these
+        count = len(run.notebook.cells) + bool(run.parameters)  # papermill adds a cell for parameters
         _reports.put((run.title, cell, count))
 
 
 def _describe(error: Exception) -> str:
-    """Return an error as a sentence, which begins with the cell if it occurred in one."""
+    """Return an error as one sentence, which begins with the cell if the error occurred in a cell."""
     if not isinstance(error, PapermillExecutionError):
         return f"{type(error).__name__}: {error}"
     first = (error.source.strip() or "an empty cell").splitlines()[0]

@@ -1,7 +1,7 @@
-"""`tfviz site`: lessons, guide, reference and measurements as plain HTML files of one style.
+"""`tfviz site`: write lessons, guide, reference and measurements as static HTML pages of one style.
 
-The tree of the site is that of the clone: `benchmarks/README.md` becomes `benchmarks/index.html`, and a lesson
-`notebooks/12_gpt.html`. No page requests anything from another host.
+The site has the same folders as the clone: `benchmarks/README.md` becomes `benchmarks/index.html`, and a lesson
+becomes `notebooks/12_gpt.html`. No page requests anything from another host.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
     """Write the site into `out`; unchanged lessons that already ran there are not run again.
 
     Args:
-        names: lessons, all of them if none is named.
+        names: names of lessons; empty: all lessons.
         preset: the preset with which the lessons are run.
         out: the folder of the site.
         jobs: number of lessons that run at a time.
 
     Returns:
-        The lessons that failed, whose pages may be missing, and those of which a statement does not hold in their run.
+        The lessons that failed, whose pages may be missing, and the lessons with a statement that does not hold.
 
     Raises:
         LookupError: a lesson or preset does not exist.
@@ -49,9 +49,9 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
     search_index.write(out)
     click.echo("the reference ...")
     reference.write(out / "api")
-    (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
+    (out / ".nojekyll").touch()  # otherwise GitHub Pages omits some files
     failed = [each for each in runs if each.outcome.status == "failed"]
-    # a lesson at smoke size has learned nothing that its statements could hold of
+    # with the preset "smoke", models are hardly trained, so statements need not hold
     checked = [] if preset == "smoke" else [each for each in runs if each not in failed]
     wrong = [each for each in checked if _report_claims(each, out / "notebooks")]
     return [each.title for each in (*failed, *wrong)]
@@ -66,7 +66,7 @@ def _report_claims(lesson: Run, folder: Path) -> list[str]:
 
 
 def _write_lessons(runs: Sequence[Run], clone: Path, out: Path) -> None:
-    """Write the pages of lessons that ran, with links to the rest of the site, and the page of the course."""
+    """Write the pages of lessons that ran, with links to the rest of the site, and the gallery."""
     folder, navigation = out / "notebooks", site_navigation("../", "Lessons")
     there = [each for each in runs if each.path(folder, ".html").is_file()]
     linked: set[Path] = set()

@@ -1,4 +1,4 @@
-"""Markdown files of the clone as pages of the site, with the files that they link to, and the site's navigation."""
+"""Write Markdown files of the clone as pages of the site, with linked files and the site's navigation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PAGES_WITH_CONTENTS = (  # pages with a contents list beside the text
     "SECURITY.md",
 )
 SECTION_NAMES = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # the current link of the navigation
-BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # images that code hosts draw
+BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # images from other hosts
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')
 
 PAGES = {
@@ -56,7 +56,7 @@ PAGES = {
 
 
 def write(clone: Path, out: Path) -> list[Path]:
-    """Write all texts of the clone as pages into `out`, in the same tree, copy linked files, and return the pages.
+    """Write the Markdown files of the clone as pages into `out`, copy linked files, and return the pages' paths.
 
     Raises:
         FileNotFoundError: a text links to a file that does not exist; the message names both.
@@ -87,27 +87,27 @@ def write(clone: Path, out: Path) -> list[Path]:
 
 
 def copy_linked(linked: set[Path], clone: Path, out: Path) -> None:
-    """Copy files of the clone that pages link to into the site."""
+    """Copy linked files of the clone into the site; paths in `linked` are relative to the clone."""
     for path in linked:
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(clone / path, out / _page(path))
 
 
 def _page(place: Path) -> Path:
-    """Return the path on the site of a file of the clone."""
+    """Return the path on the site of a file of the clone; both are relative."""
     if place.suffix in (".md", ".ipynb"):
         return place.with_name("index.html") if place.name == "README.md" else place.with_suffix(".html")
     return place if place.suffix else place.with_suffix(".txt")  # LICENSE
 
 
 def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
-    """Return the rendered HTML with links within the site, its headings, and linked files that are not pages."""
+    """Return a file's HTML with links within the site, its headings, and linked files that are not pages."""
     text = BADGES.sub("", source.read_text(encoding="utf-8"))
     renderer = _Renderer(escape=False)
     markdown = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough"])
     renderer.register(
         "table", lambda _, text: scrolling_table(f"<table>{text}</table>")
-    )  # in place of the plugin's own
+    )  # instead of the plugin's own renderer
     linked: set[Path] = set()
 
     def relink(match: re.Match) -> str:
@@ -117,7 +117,17 @@ def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
 
 
 def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
-    """Return a link's address on the site; a file that has to be copied is added to `linked`."""
+    """Return a link's address on the site, relative to the page; a file to be copied is added to `linked`.
+
+    Args:
+        url: the address in the source.
+        source: the file with the link.
+        clone: the folder of the clone.
+        linked: paths of linked files that are not pages, relative to the clone.
+
+    Raises:
+        FileNotFoundError: the address is a file that does not exist.
+    """
     folder = source.parent.relative_to(clone)
     if url.startswith(SITE):
         return posixpath.relpath(url.removeprefix(SITE) or "index.html", folder.as_posix())
@@ -155,10 +165,10 @@ class _Renderer(mistune.HTMLRenderer):
 
 
 def site_navigation(root: str, current: str = "") -> str:
-    """Return the line of links at the top of a page as HTML.
+    """Return the HTML of the navigation at the top of a page.
 
     Args:
-        root: the path from the page's folder to the site's, such as "../".
+        root: the path from the page's folder to the folder of the site, such as "../".
         current: the name of the page in the navigation.
     """
     return navigation({name: root + path for name, path in PAGES.items()}, current, search=root or "./")

@@ -13,7 +13,7 @@ from tfviz.lessons.site.markdown_pages import site_navigation
 
 
 def check_installed() -> None:
-    """Raise ImportError at once, rather than after minutes of training, if pdoc is missing."""
+    """Raise ImportError if pdoc is missing; called before minutes of training."""
     if importlib.util.find_spec("pdoc") is None:
         raise ImportError("the reference is made by pdoc, which is not installed: pip install -e '.[site]'")
 
@@ -36,5 +36,5 @@ def write(out: Path) -> None:
     shared = {"site_navigation": site_navigation, "site_style": STYLE, "code_colours": code_colours(".pdoc")}
     pdoc.render.env.globals.update(shared)
     names = [module.__name__ for module in modules()]
-    others = f"!(?!(?:{'|'.join(names)})$)"  # pdoc leaves out what matches: all other modules
+    others = f"!(?!(?:{'|'.join(names)})$)"  # a pattern of modules that pdoc omits
     pdoc.pdoc("tfviz", *(name for name in names if "figures" in name), others, output_directory=out)

@@ -1,4 +1,4 @@
-"""The search index of the site: the heading and prose of each section of lessons and guide, as one script."""
+"""Write the search index of the site, a script with the heading and prose of each section of its pages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BLOCK_ELEMENTS = frozenset(("p", "li", "td", "th", "div", "tr", "br", *HEADING_E
 
 
 class Section(NamedTuple):
-    """The search's record of a section: its address, page, heading and prose."""
+    """An entry of the search index: address, page title, heading and prose of a section."""
 
     address: str
     page: str
@@ -32,7 +32,7 @@ class Section(NamedTuple):
 
 
 def write(out: Path) -> None:
-    """Write `search-index.js` and the search's script into the folder of the site, from the pages that are there."""
+    """Write `search-index.js` and `site-search.js` into the folder of the site, from the pages in it."""
     pages = sorted({path for pattern in PAGES for path in out.glob(pattern)})
     found = [
         section for path in pages for section in sections(path.read_text("utf-8"), path.relative_to(out).as_posix())
@@ -44,7 +44,7 @@ def write(out: Path) -> None:
 
 
 def sections(html: str, address: str) -> Sequence[Section]:
-    """Return the sections of a page, from its `<main>`: prose without code, formulas, outputs."""
+    """Return the sections in the `<main>` of an HTML page, with prose but without code, formulas and outputs."""
     parser = _Sections()
     parser.feed(html)
     title = _clean(parser.sections[1][1]) if len(parser.sections) > 1 else address
@@ -61,13 +61,13 @@ def _clean(text: str) -> str:
 
 
 class _Sections(HTMLParser):
-    """A parser that collects [heading's name, its words, the prose below it]; the first is for text above headings."""
+    """A parser that collects sections as [id, heading, prose]; the first section is the text above all headings."""
 
     def __init__(self) -> None:
         super().__init__()
         self.sections = [["", "", ""]]
         self._inside = self._heading = False
-        self._skipping = 0  # depth of open elements, from the one that is left out
+        self._skipping = 0  # depth of open elements inside a skipped one
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)

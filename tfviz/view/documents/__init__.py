@@ -1,5 +1,5 @@
-"""The documents of views: the data that Python sends to a page, as plain values that JSON can hold.
+"""Types of the documents of views: the plain values, representable in JSON, that Python sends to a page.
 
-Each kind of view has a type here, a `TypedDict`: Python builds it and mypy checks it; `typescript` writes the same for
-JavaScript, as `js/documents.d.ts`. These modules do not postpone annotations, so that types can be read back from them.
+Each kind of view has a `TypedDict`, by which mypy checks the code that builds documents. `generate` writes the same
+types for TypeScript, as `js/documents.d.ts`. It reads annotations at run time, so these modules do not postpone them.
 """

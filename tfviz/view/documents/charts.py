@@ -1,4 +1,4 @@
-"""Documents of masks to combine, tables of numbers, tokens with numbers, and points."""
+"""Types of the documents of masks, tables of numbers, tokens with numbers, and points in a plane."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -9,10 +9,10 @@ Role = Literal["off", "all", "any", "not"]
 
 
 class Predicate(TypedDict):
-    """A rule for where a query may look, in one size or several.
+    """A rule for which keys a query may attend to, in one or several sizes.
 
     Attributes:
-        sizes: the text of the slider at each size; [""] if there is no slider.
+        sizes: the label of each size on the slider; [""] if there is no slider.
         masks: the index of each size's mask in the document.
     """
 
@@ -22,10 +22,10 @@ class Predicate(TypedDict):
 
 
 class MasksState(TypedDict):
-    """The combination of predicates.
+    """The combination of predicates that the reader chose.
 
     Attributes:
-        roles: by name; one that is not named is off.
+        roles: the role of each predicate, by name; predicates without an entry are off.
         sizes: the index of each predicate's size.
         rows: queries that are locked.
         cols: keys that are locked.
@@ -42,8 +42,8 @@ class MasksDocument(TypedDict):
 
     Attributes:
         masks: packed as in `HeadsDocument`.
-        rows: a word for each query.
-        cols: a word for each key.
+        rows: a label for each query.
+        cols: a label for each key.
         axes: names of rows and columns.
     """
 
@@ -64,9 +64,9 @@ class TablePanel(TypedDict):
         axes: names of rows and columns.
         data: float32, [row, column]; NaN for a cell without a number.
         limit: the end of the scale.
-        numbered: write the number into each cell.
+        numbered: whether the number is written into each cell.
         texts: the text of each cell, instead of a number.
-        details: for each cell, words and their numbers in descending order.
+        details: for each cell, tokens and their numbers, in descending order.
     """
 
     name: str
@@ -83,10 +83,10 @@ class TablePanel(TypedDict):
 
 
 class TableSheet(TypedDict):
-    """Tables side by side.
+    """Tables that are shown side by side.
 
     Attributes:
-        note: a sentence above them.
+        note: a sentence above the tables.
         height: maximum height of a table, in pixels.
     """
 
@@ -114,7 +114,7 @@ class TablesDocument(TypedDict):
 
 
 class TokensState(TypedDict):
-    """The token whose number is read."""
+    """The index of the token whose number is shown."""
 
     token: int
 
@@ -125,7 +125,7 @@ class TokensDocument(TypedDict):
     Attributes:
         data: float32, [token].
         limit: the end of the scale.
-        unit: of the numbers.
+        unit: the unit of the numbers.
     """
 
     kind: Literal["tokens"]

@@ -1,7 +1,7 @@
 """Generate the files that the page's scripts share with Python: `python -m tfviz.view.documents.generate`.
 
-`js/documents.d.ts` has the types of documents, by which tsc checks the scripts; `js/base/spec.json` scales, thresholds
-and colours. A test fails when one of them is stale.
+`js/documents.d.ts` has the types of documents, by which tsc checks the scripts. `js/base/spec.json` has scales,
+thresholds and colours. A test fails if one of these files is stale.
 """
 
 import inspect
@@ -30,7 +30,7 @@ TYPE_ALIASES = {  # types that have a name
 
 
 def generated_files() -> dict[Path, str]:
-    """Return the text of each file."""
+    """Return the text of each generated file, by its path."""
     texts = {"base/spec.json": json.dumps(constants(), indent=2) + "\n", "documents.d.ts": declarations()}
     return {SCRIPTS / name: text for name, text in texts.items()}
 
@@ -68,7 +68,7 @@ def _interface(cls: Any) -> str:
 
 
 def _docstring(cls: Any) -> tuple[str, dict[str, str]]:
-    """Return the first line of a docstring, and the description of each attribute."""
+    """Return the first line of a class's docstring, and the description of each attribute by name."""
     text = inspect.getdoc(cls) or ""
     entries = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", text.partition("Attributes:\n")[2])
     return text.split("\n")[0], {name: " ".join(line.split()) for name, line in entries}

@@ -1,4 +1,4 @@
-"""Documents of views of attention heads."""
+"""Types of the documents of views of attention heads."""
 
 from typing import Literal, NotRequired, TypedDict
 
@@ -22,11 +22,11 @@ class TokenGroups(TypedDict):
 
 
 class Patches(TypedDict):
-    """The arrangement of the tokens of a side on a picture, in rows and columns of patches.
+    """The grid of patches that the tokens of an axis form on a picture.
 
     Attributes:
-        first: the token of the first patch; earlier tokens are not on the picture.
-        upward: the first row is the lowest, as the frequencies of a spectrogram.
+        first: the index of the first patch's token; earlier tokens are not on the picture.
+        upward: whether the first row of patches is the lowest, as in a spectrogram.
     """
 
     first: int
@@ -36,20 +36,20 @@ class Patches(TypedDict):
 
 
 class PatchSides(TypedDict):
-    """The sides of attention maps that lie on a picture; null for a side of words."""
+    """The patch grids of the query axis and the key axis; null for an axis that is not on the picture."""
 
     rows: Patches | None
     cols: Patches | None
 
 
 class StoredWeight(TypedDict):
-    """A tensor as it is stored: numbers of one type, or 8-bit steps with a scale for each row, deflated.
+    """A tensor in the data, compressed by zlib: float16, or int8 with a scale for each row.
 
     Attributes:
-        dtype: dtype for computations.
-        stored: dtype in the data.
-        at: the place of the numbers in the data.
-        scale: the place of float32 factors of the steps, one for each row.
+        dtype: the dtype for computations.
+        stored: the dtype in the data.
+        at: the byte range of the numbers.
+        scale: the byte range of the float32 scales by which int8 numbers are multiplied, one for each row.
     """
 
     shape: list[int]
@@ -63,9 +63,9 @@ class QueriesAndKeys(TypedDict):
     """The queries and keys from which the heads of a layer are computed.
 
     Attributes:
-        scale: the factor of the products of queries and keys.
+        scale: the factor of the dot products of queries and keys.
         query: the queries of each head, [position, dim].
-        key: the keys of each head; fewer than heads if heads share keys.
+        key: the keys of each head, [position, dim]; fewer than heads if heads share keys.
     """
 
     scale: float
@@ -77,16 +77,16 @@ class MapsPart(TypedDict):
     """The attention maps of one capture.
 
     Attributes:
-        rows: a word for each query.
-        cols: a word for each key.
+        rows: a label for each query.
+        cols: a label for each key.
         sites: the site of each layer.
-        groups: null if each token is a word.
-        weights: for each head, layer by layer: the place of its deflated codes (255 times the square root of a weight),
-            and the number of cells, down and across, for each code.
+        groups: the grouping of tokens into words; null if each token is a word.
+        weights: for each head, layer by layer: start and length of its deflated codes (255 times the square root of a
+            weight), and the side, in cells, of the square that each code stands for.
         masks: the index of each head's mask in the document; null: there are no masks.
         key_ranges: the index of each head's key ranges in the document; null: there are masks instead.
         computed: the queries and keys of each layer, if the page computes the weights; null: their maps are stored.
-        top: the number of keys stored for each query, if not all.
+        top: the number of strongest keys stored for each query; if missing, all keys are stored.
     """
 
     name: str
@@ -109,8 +109,8 @@ class ImageSpec(TypedDict):
 
     Attributes:
         src: a data URL.
-        width: pixels.
-        height: pixels.
+        width: the width of the original picture, in pixels.
+        height: the height of the original picture, in pixels.
     """
 
     src: str
@@ -132,7 +132,7 @@ class HeadsState(TypedDict):
         rows: queries that are locked.
         cols: keys that are locked.
         min_weight: the smallest weight that is drawn as a line.
-        max_links: the maximum number of lines of a word.
+        max_links: the maximum number of lines of a token.
         direction: whether the weights shown are those "from" a chosen query, or "to" a chosen key.
     """
 
@@ -158,8 +158,8 @@ class HeadsDocument(TypedDict):
     Attributes:
         kind: "heads-computed" if the page computes weights from queries and keys.
         note: a sentence on omitted data and on gaps of the capture.
-        masks: a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look.
-        key_ranges: int32, the first key of each query, then one past its last.
+        masks: one bit for each cell, [query, key], most significant bit first; 1 where attention is allowed; deflated.
+        key_ranges: int32, the first key of each query, then for each query one past its last key; deflated.
         title: the title; if empty, a description of what is shown.
         arrange: the arrangement of several parts.
         axes: names of rows and columns.

@@ -1,4 +1,4 @@
-"""Documents of `view.interact`: the controls of a function's arguments, and the drawings of its results."""
+"""Types of the documents of `view.interact`: controls of a function's arguments, and drawings of its results."""
 
 from typing import Any, Literal, NotRequired, TypedDict
 
@@ -13,7 +13,7 @@ class SliderSpec(TypedDict):
 
     Attributes:
         start: the initial value, as in all other controls.
-        integer: the function takes ints, and there is a program for each.
+        integer: whether the function takes Python ints, with a separate program for each value.
     """
 
     kind: Literal["slider"]
@@ -57,7 +57,7 @@ class TableAxes(TypedDict):
     """The axes of an editable table.
 
     Attributes:
-        flat: the function takes the single row, without an axis of rows.
+        flat: whether the function takes the single row as a tensor [column].
         axes: names of the rows and of the columns.
     """
 
@@ -68,7 +68,7 @@ class TableAxes(TypedDict):
 
 
 class CellsSpec(TableAxes):
-    """Numbers in a table.
+    """A table of numbers to edit.
 
     Attributes:
         start: [row, column].
@@ -83,7 +83,7 @@ class CellsSpec(TableAxes):
 
 
 class SwitchesSpec(TableAxes):
-    """Switches in a table.
+    """A table of switches.
 
     Attributes:
         start: [row, column].
@@ -134,19 +134,19 @@ class ResultSpec(TypedDict):
 
     Attributes:
         result: the name of the result.
-        rows: words, or the name of the control that has them.
-        cols: the same.
-        scale: null: linear, or diverging if a number is below 0.
+        rows: labels of the rows, or the name of the control that provides them.
+        cols: labels of the columns, or the name of the control that provides them.
+        scale: the scale of the colours; null: linear, or diverging if a number is below 0.
         limit: the end of the scale; null: the next round number.
         min_limit: the smallest possible end of the scale.
-        positions: [x, y] of each node of a graph, or the name of the control that has them.
-        filled: the diagonal of a graph fills its nodes.
+        positions: [x, y] of each node of a graph, or the name of the control that provides them.
+        filled: whether the numbers on the diagonal of a graph fill its nodes.
         top: the number of bars, largest first; if missing, all in their order.
         axes: names of the rows and of the columns, or of the two coordinates of a plane.
-        mark: words of a plane that are drawn in colour, all others in grey; if missing, each in its own colour.
+        mark: labels of points that are drawn in colour, all others in grey; if missing, each has its own colour.
         ends: what the smallest and the largest number of the scale mean.
         hatched: what a hatched cell means.
-        unit: of the numbers.
+        unit: the unit of the numbers.
         budget: the largest sum of the parts of a stack that fits.
         sentence: the sentence about the result, with names in braces; if missing, one made from the numbers.
         shared: the first of the results that share one scale; if missing, the result has its own.
@@ -174,11 +174,11 @@ class ResultSpec(TypedDict):
 
 
 class StoredResult(TypedDict):
-    """A tensor that was computed.
+    """A tensor that a kernel computed.
 
     Attributes:
-        dtype: "int64" is stored in 32 bits, "bool" in a byte.
-        at: the place of its numbers in the data.
+        dtype: the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8.
+        at: the byte range of its numbers in the data.
     """
 
     shape: list[int]
@@ -196,8 +196,8 @@ class InteractDocument(TypedDict):
     """A function with controls.
 
     Attributes:
-        kind: "interact-snapshot": computed by a kernel that has ended.
-        controls: by argument.
+        kind: "interact-snapshot" if a kernel that has ended computed the results.
+        controls: the control of each argument.
         discrete: the controls that select the program; all others are its inputs.
         programs: programs by the indices of the discrete controls, such as "0.2".
         data: the weights of the programs.

@@ -1,4 +1,4 @@
-"""The document of a view of how one query's weights are computed: what is multiplied, dimension by dimension."""
+"""Types of the document that shows how one query's weights are computed, dimension by dimension."""
 
 from typing import Literal, TypedDict
 
@@ -6,7 +6,7 @@ from tfviz.view.documents.heads import Piece
 
 
 class NeuronsState(TypedDict):
-    """The head and the query that are looked at."""
+    """The head and the query that the reader chose."""
 
     layer: int
     head: int
@@ -14,13 +14,15 @@ class NeuronsState(TypedDict):
 
 
 class NeuronsLayer(TypedDict):
-    """The queries and keys of one layer's heads, as they are multiplied.
+    """The queries and keys of one layer's heads.
 
     Attributes:
-        queries: of each head, float32 [query, dim].
-        keys: of each group of heads that share theirs, float32 [key, dim].
-        biases: of each head, float32 [query, key], what is added to its scaled scores; null: nothing.
-        masks: of each head, the number of its mask; null: all may be seen.
+        dim: the width of a head's queries and keys.
+        scale: the factor of the dot products of queries and keys.
+        queries: the queries of each head, float32 [query, dim].
+        keys: the keys of each group of heads that share keys, float32 [key, dim].
+        biases: what is added to each head's scaled scores, float32 [query, key]; null: nothing.
+        masks: the index of each head's mask in the document; null: all keys are allowed.
     """
 
     dim: int
@@ -32,13 +34,13 @@ class NeuronsLayer(TypedDict):
 
 
 class NeuronsDocument(TypedDict):
-    """Queries and keys of heads.
+    """The queries and keys of heads, layer by layer.
 
     Attributes:
-        rows: a word for each query.
-        cols: a word for each key.
-        layers: all of the same number of heads.
-        masks: as those of heads.
+        rows: a label for each query.
+        cols: a label for each key.
+        layers: the layers, which have the same number of heads.
+        masks: packed as in `HeadsDocument`.
     """
 
     kind: Literal["neurons"]

@@ -6,7 +6,7 @@ from tfviz.view.documents.heads import HeadsState
 
 
 class SpecialTokens(TypedDict):
-    """Ids that every text begins and ends with; null for none."""
+    """The ids that every text begins and ends with; null: no such id."""
 
     before: int | None
     after: int | None
@@ -39,7 +39,7 @@ class StudioState(HeadsState):
 
 
 class StudioBase(TypedDict):
-    """The members that the documents of all studios have.
+    """The fields that the documents of all studios have.
 
     Attributes:
         programs: the model as programs by name; with a kernel, only the sites that can be captured.

@@ -1,4 +1,4 @@
-"""Documents of studios, the pages in which a trained model is explored."""
+"""Types of the documents of studios, the pages in which a trained model can be explored."""
 
 from typing import Any, Literal, NotRequired
 
@@ -10,10 +10,10 @@ class WriteState(StudioState):
     """A text that is being written.
 
     Attributes:
-        tree: all tokens that were written, [index of the previous token, id]; -1 is the prompt.
-        node: the last token of the text that is shown.
-        top_k: 0: all.
-        top_p: 1: all.
+        tree: all generated tokens, as [index of the previous token, id]; the index -1 stands for the prompt.
+        node: the index in `tree` of the last token that is shown; -1: only the prompt is shown.
+        top_k: the number of tokens to sample from; 0: all.
+        top_p: the probability mass of the tokens to sample from; 1: all tokens.
     """
 
     prompt: str
@@ -26,10 +26,10 @@ class WriteState(StudioState):
 
 
 class WriteDocument(StudioBase):
-    """A language model.
+    """A causal language model that continues a prompt.
 
     Attributes:
-        context: tokens that it reads at most.
+        context: the maximum number of tokens that the model reads.
         max_tokens: the maximum number of tokens in a run.
     """
 
@@ -40,11 +40,11 @@ class WriteDocument(StudioBase):
 
 
 class PatchState(StudioState):
-    """Two texts, and the place where the run of one takes an activation of the other's.
+    """The clean and the corrupt text, and the activation that is patched.
 
     Attributes:
         answer: the id of the answer to the clean text; -1: its likeliest next token.
-        other: the id of the answer to the corrupt text; -1: its likeliest next token, but for `answer`.
+        other: the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`.
         place: what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing.
     """
 
@@ -59,12 +59,12 @@ class PatchDocument(StudioBase):
     """A language model whose activations can be replaced by those of another run.
 
     Attributes:
-        context: tokens that it reads at most.
-        layers: labels of the blocks, the first dimension of `streams`.
-        attentions: labels of the attentions, the first dimension of `heads`.
-        heads: heads of each attention.
-        dim: of the residual stream.
-        head_dim: of a head's output.
+        context: the maximum number of tokens that the model reads.
+        layers: labels of the blocks, the first dimension of the program's `streams`.
+        attentions: labels of the attention modules, the first dimension of the program's `heads`.
+        heads: the number of heads of each attention.
+        dim: the width of the residual stream.
+        head_dim: the width of a head's output.
     """
 
     kind: Literal["patch"]
@@ -81,9 +81,9 @@ class ClassifyState(StudioState):
     """A text that is classified.
 
     Attributes:
-        deleted: words that are left out, by index.
-        replaced: [index of a word, what stands in its place].
-        label: the label that words are shaded by, -1 for none, -2 for the chosen head, -3 for what the text is given.
+        deleted: indices of the words that are left out.
+        replaced: replaced words, as [index of the word, replacement].
+        label: the index of the label by which words are shaded; -1: none; -2: the chosen head; -3: the predicted label.
     """
 
     text: str
@@ -93,11 +93,11 @@ class ClassifyState(StudioState):
 
 
 class ClassifyDocument(StudioBase):
-    """A classifier.
+    """A text classifier.
 
     Attributes:
-        labels: in the order of its logits.
-        context: tokens that it reads at most.
+        labels: names of the classes, in the order of the logits.
+        context: the maximum number of tokens that the model reads.
     """
 
     kind: Literal["classify"]
@@ -111,7 +111,7 @@ class ClassifyImageState(StudioState):
     """A picture that is classified.
 
     Attributes:
-        hidden_patches: by number, row by row from the upper left.
+        hidden_patches: indices of the hidden patches, row by row from the upper left.
         label: the index of the label whose probability is shown.
         shade: the shading of patches: attention, the effect of each on the label, or nothing.
     """
@@ -127,7 +127,7 @@ class ClassifyImageDocument(StudioBase):
     Attributes:
         labels: names of the classes, in the order of the logits.
         picture: the picture that is drawn.
-        patches: the position of each token on it.
+        patches: the grid that the tokens form on the picture.
         words: a label for each token.
     """
 
@@ -156,7 +156,7 @@ class FillDocument(StudioBase):
     """A masked language model.
 
     Attributes:
-        context: tokens that it reads at most.
+        context: the maximum number of tokens that the model reads.
         compare_with: a causal model, for comparison.
     """
 
@@ -198,7 +198,7 @@ class TranslateDocument(StudioBase):
         max_alpha: the maximum exponent of the length penalty.
         begin: the id that a translation begins with.
         end: the id that it ends with.
-        suppressed: ids that are never written.
+        suppressed: ids that are never generated.
         source_end: ids that a source ends with.
         axes: names of the rows and columns of attention.
     """

@@ -31,7 +31,7 @@ def bind(name: str, abbreviation: Any, default: Any) -> Control:
 
     Raises:
         TypeError: the abbreviation does not denote a control.
-        ValueError: the control has nothing to choose.
+        ValueError: a menu has no values, or the range or step of a slider is invalid.
     """
     if isinstance(abbreviation, Control):
         return abbreviation
@@ -72,7 +72,7 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
     step = rest[0] if rest else 1 if integer else round_up((high - low) / MIN_SLIDER_STEPS / 2.5, (1, 2, 5))
     if not 0 < step <= high - low:
         raise ValueError(f"{name} is {ends}; the step must be above 0, and not larger than the slider")
-    middle = low + round((high - low) / 2 / step - (0.25 if integer else 0)) * step  # of two in the middle the lower
+    middle = low + round((high - low) / 2 / step - (0.25 if integer else 0)) * step  # the lower of two middle values
     start = float(f"{middle:.10g}")
     if isinstance(default, Tensor) and not default.dim():
         default = default.item()
@@ -87,14 +87,14 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
 
 
 def _range_around(value: float) -> tuple[float, float]:
-    """Return the slider range around a number, from minus it to three times it, as in ipywidgets."""
+    """Return the slider range around a number x, from -x to 3x as in ipywidgets; 0 to 1 around 0."""
     if value == 0:
         return (0, 1) if isinstance(value, Integral) else (0.0, 1.0)
     return (-value, 3 * value) if value > 0 else (3 * value, -value)
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)  # also numpy's
+    return isinstance(value, Real) and not isinstance(value, bool)  # accepts numbers of NumPy
 
 
 def _shown(value: Any) -> str:

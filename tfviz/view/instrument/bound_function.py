@@ -19,7 +19,7 @@ from tfviz.view.figures.picture import shorten
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
 
-MAX_PROGRAMS = 24  # of one view: one for each choice of Python values
+MAX_PROGRAMS = 24  # of one view, which has one for each combination of Python values
 # lengths of example texts, all different, so that export never identifies two axes
 EXAMPLE_LENGTHS = (5, 7, 11, 13, 17, 19)
 REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
@@ -31,11 +31,12 @@ class BoundFunction:
     """A function and the controls of its arguments.
 
     Args:
-        abbreviations: a control for each argument, as `view.interact` takes it.
+        function: the function, or a module.
+        abbreviations: a control for each argument, in the forms that `view.interact` accepts.
 
     Raises:
-        TypeError: an argument has neither control nor default; a control is invalid, or for no argument.
-        ValueError: a control has nothing to choose.
+        TypeError: an argument has neither control nor default, or a control is invalid or for no argument.
+        ValueError: a menu has no values, or the range or step of a slider is invalid.
     """
 
     def __init__(self, function: Callable[..., Any], abbreviations: Mapping[str, Any]):
@@ -71,7 +72,7 @@ class BoundFunction:
 
     @property
     def discrete(self) -> list[str]:
-        """The arguments that take Python values."""
+        """Names of the arguments that take Python values instead of tensors."""
         return [name for name, control in self.controls.items() if control.values is not None]
 
     def key(self, values: Mapping[str, Any]) -> str:
@@ -85,15 +86,15 @@ class BoundFunction:
         return outputs(self.name, self._call_function(arguments))
 
     def inputs(self, values: Mapping[str, Any]) -> tuple[Tensor, ...]:
-        """Return the inputs of a program for these values."""
+        """Return the inputs of a program for these values; a single zero if no argument takes a tensor."""
         tensors = [one.tensor(values[name]) for name, one in self.controls.items() if one.values is None]
         return tuple(tensors) or (torch.zeros(()),)
 
     def programs(self) -> dict[str, Program]:
-        """Return a program for each choice of Python values, by `key`.
+        """Return a program for each combination of Python values, by `key`.
 
         Raises:
-            ValueError: the function cannot be exported, or needs too many or too large programs.
+            ValueError: the function cannot be exported, or its programs are too many or too large.
         """
         choices = {name: self.controls[name].values or [] for name in self.discrete}
         if (count := math.prod(map(len, choices.values()))) > MAX_PROGRAMS:
@@ -117,7 +118,7 @@ class BoundFunction:
         return programs
 
     def _export(self, fixed: Mapping[str, Any]) -> Program:
-        """Export the function with these arguments fixed; texts may be of any length."""
+        """Export the function with these arguments fixed, for texts of any length."""
         free = [name for name in self.controls if name not in fixed]
         examples: list[Tensor] = []
         lengths: dict[str, dict[int, str]] = {}
@@ -132,13 +133,13 @@ class BoundFunction:
         def called(*tensors: Tensor) -> Any:
             return self._call_function({**fixed, **dict(zip(free, tensors))})
 
-        if not examples:  # nothing but choices: a program takes a tensor, if only one that it does not look at
+        if not examples:  # a program needs an input, even if the function takes no tensors
             examples = [torch.zeros(())]
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameters = [inspect.Parameter(name, kind) for name in free or ["nothing"]]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__name__ = self.name
-        called.__wrapped__ = self.function  # type: ignore[attr-defined]  # whose modules travel along
+        called.__wrapped__ = self.function  # type: ignore[attr-defined]  # export includes its modules
         try:
             return export(called, *examples, lengths=lengths)
         except ValueError as error:
@@ -150,17 +151,17 @@ class BoundFunction:
 
 
 def _first_sentence(function: Callable[..., Any]) -> str:
-    """Return the first sentence of a function's own docstring; nothing for other callables, whose class has one."""
+    """Return the first sentence of a function's docstring; empty for a callable object."""
     text = inspect.getdoc(function) if inspect.isroutine(function) else None
     paragraph = " ".join((text or "").split("\n\n")[0].split())
     return shorten(re.split(r"(?<=[.!?])\s", paragraph)[0], MAX_PURPOSE_LENGTH)
 
 
 def outputs(name: str, returned: Any) -> dict[str, Tensor]:
-    """Return the tensors that a function returned, by name, named as in `tfviz.portable`.
+    """Return the tensors and numbers that a function returned, as tensors by name, named as in `tfviz.portable`.
 
     Raises:
-        ValueError: the function returned no tensor.
+        ValueError: the function returned no tensor or number.
     """
     leaves = zip(output_names(returned), pytree.tree_leaves(returned))
     tensors = {key: torch.as_tensor(value) for key, value in leaves if isinstance(value, Tensor | float | int)}

@@ -1,4 +1,4 @@
-"""The controls of `view.interact`: the page's specification of each, and the function's argument for each value."""
+"""The controls of `view.interact`, which convert values from the page into arguments of a function."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Spec = TypeVar("Spec", bound=ControlSpec)
 
 
 class Control(Generic[Spec]):
-    """A control for an argument.
+    """A control for an argument of a function.
 
     Args:
-        spec: the page's specification, of plain values.
+        spec: the specification for the page, as plain values.
         values: all Python values of the control, in order; None if it passes tensors.
     """
 
@@ -59,12 +59,12 @@ class Control(Generic[Spec]):
         """Return a value as text.
 
         Raises:
-            NotImplementedError: the subclass does not define it.
+            NotImplementedError: the subclass does not implement this method.
         """
         raise NotImplementedError
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
-        """Return words that pictures can use as names of rows and columns."""
+        """Return the labels that a control offers for rows and for columns; empty lists if it has none."""
         return [], []
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ CellTable = TypeVar("CellTable", CellsSpec, SwitchesSpec)
 
 
 class Table(Control[CellTable]):
-    """A table of numbers or switches; a one-dimensional table has a single row and no axis for it."""
+    """A table of numbers or switches, passed as a tensor [row, column]; [column] if `flat` is set."""
 
     dtype: torch.dtype
 
@@ -149,7 +149,7 @@ class Text(Control[TextSpec]):
         return torch.as_tensor(self.tokenizer.encode(value)).long()[None]
 
     def example(self, length: int) -> Tensor:
-        """Return ids of the vocabulary, [1, length], for exporting the function."""
+        """Return example ids, [1, length], repeated from the initial text, for exporting the function."""
         ids = self.tensor(self.start)[0]
         ids = ids if len(ids) else torch.zeros(1, dtype=torch.long)
         return ids.repeat(-(-length // len(ids)))[None, :length]

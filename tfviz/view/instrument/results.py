@@ -1,4 +1,4 @@
-"""The results of a function, specified for the page and drawn as a static picture."""
+"""Specify how an instrument's results are drawn in the page, and draw them as a static picture."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from tfviz.view.spec import NO_NAMES, Scale
 
 MAX_GRIDS = 24  # side by side
 MAX_NUMBERS = 250_000  # of one result
-SHAPE_DESCRIPTIONS = {  # what each kind draws
+SHAPE_DESCRIPTIONS = {  # shape of the tensor that each kind draws
     "arrows": "[word, 2]", "dots": "[word, 2]", "graph": "[node, node]", "grid": "[row, col]", "bars": "[word]",
     "words": "[word]", "stack": "[part]", "lines": "[row, col]", "number": "[]",
 }  # fmt: skip
-SHARED_KINDS = ("grid", "bars")  # results of equal drawings share one scale
+SHARED_KINDS = ("grid", "bars")  # results with equal drawings share one scale
 # argument of `view.draw` -> what a control needs to provide it
 LABEL_SOURCES = {"rows": "words", "cols": "words", "positions": "points"}
 
 
 def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
-    """Return the document of a view, without its programs."""
+    """Return the document of an instrument, without its programs."""
     controls = {name: control.spec for name, control in function.controls.items()}
     document: InteractDocument = {
         "kind": "interact", "title": title, "controls": controls, "discrete": function.discrete, "panels": panels,
@@ -47,7 +47,8 @@ def result_specs(
     """Return the specification of each result, as plain values.
 
     Raises:
-        LookupError, ValueError: as `interact`.
+        LookupError: `draw` names a result or a control that does not exist.
+        ValueError: a result cannot be drawn as `draw` specifies.
     """
     if unknown := [name for name in draw if name not in results]:
         raise LookupError(f"draw names {', '.join(unknown)}; the function returns {', '.join(results)}")
@@ -85,7 +86,7 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
 
 
 def _optional_fields(drawing: Drawing) -> dict[str, Any]:
-    """Return what an author may say of a result, as far as it is said."""
+    """Return the optional fields of a result's specification that the author has set."""
     pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
     marked = {"mark": list(drawing.mark)} if drawing.mark else {}
     return (
@@ -102,9 +103,10 @@ def _optional_fields(drawing: Drawing) -> dict[str, Any]:
 def _axis_names(
     drawing: Drawing, shape: Sequence[int], controls: Mapping[str, Control]
 ) -> tuple[str | Sequence[str], str | Sequence[str]]:
-    """Return the names of rows and columns; by default those of the only control with a matching number of words.
+    """Return the labels of rows and columns, or the names of the controls that provide them.
 
-    Columns take the words of the rows if a table is square and has more than two columns.
+    Without labels, the rows of grids and bars take those of the only control that has the same number of labels. So do
+    the columns of a square grid with more than two columns.
     """
     rows, cols = drawing.rows, drawing.cols
     if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:
@@ -144,7 +146,7 @@ def _check_shape(name: str, values: Tensor, drawing: Drawing, shape: Sequence[in
 
 
 def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]) -> None:
-    """Raise ValueError for an axis named by a control that has no words, or no points."""
+    """Raise LookupError if a control that should provide labels or positions has none, or does not exist."""
 
     def has(control: Control, side: str) -> bool:
         return isinstance(control, Points) if side == "positions" else bool(control.labels(control.start)[0])
@@ -157,7 +159,7 @@ def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]
 
 
 def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
-    """Raise ValueError for a list of words or positions that is not as long as its axis."""
+    """Raise ValueError if a list of labels or positions does not have the length of its axis."""
     single = not shape or (drawing.kind == "lines" and len(shape) == 1)
     rows = 1 if single else shape[-2 if drawing.kind == "grid" else 0]
     counts = {"rows": rows, "cols": shape[-1] if shape else 1, "positions": rows}
@@ -169,7 +171,7 @@ def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
 
 
 def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Drop leading axes of size 1, such as the batch's, while there are more axes than can be drawn."""
+    """Remove leading axes of size 1, such as the batch axis, while there are more axes than one drawing needs."""
     while values.dim() > min(max(axes), 2) and values.shape[0] == 1:
         values = values[0]
     return values
@@ -187,7 +189,7 @@ def picture(
 
 
 def _scales(panels: list[ResultSpec], results: Mapping[str, Tensor]) -> dict[str, Scale]:
-    """Return the scale of each result; results that share one have the largest."""
+    """Return the scale of each result; results that share a scale take the largest limit among them."""
     own = {}
     for spec in panels:
         tensor = squeeze_leading(results[spec["result"]], AXIS_COUNTS[spec["kind"]])
@@ -209,7 +211,7 @@ def _panels(
     results: Mapping[str, Tensor],
     values: Mapping[str, Any],
 ) -> list[ResultPanel]:
-    """Return a panel for a result, or, if it has three axes, one for each of its tables."""
+    """Return one panel for a result; if the result has three axes, one for each index of the first."""
 
     def labels(source: str | list[str], side: int) -> Sequence[str]:
         return function.controls[source].labels(values[source])[side] if isinstance(source, str) else source
@@ -237,6 +239,6 @@ def _pair(names: Sequence[str] | None) -> tuple[str, str]:
 
 
 def _largest(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:
-    """Return the largest values in order, with their words; NaN comes last."""
+    """Return the `top` largest values in descending order, with their labels; NaN comes last."""
     order = values.float().nan_to_num(nan=-math.inf).argsort(descending=True, stable=True)[:top]
     return values[order], [rows[i] if len(rows) == len(values) else str(i) for i in order.tolist()]

@@ -26,16 +26,17 @@ NOTE_STATIC = "Static: Python computed this, and its kernel has ended. The last 
 
 
 class FunctionWidget(KernelWidget):
-    """A widget whose function is computed in Python with arguments set in the page.
+    """A widget whose function is computed in Python, with arguments set by controls in the page.
 
-    `values` is a trait that Python may read, set and observe: the controls' current values, by argument.
+    `values` is a trait that Python may read, set and observe. It holds the current value of each control, by argument.
 
     Args:
         function: the function with its controls.
-        draw: as `view.interact` takes it.
+        title: heading of the view.
+        draw: how results are drawn, as for `view.interact`.
 
     Raises:
-        ValueError, LookupError: as `view.interact`.
+        ValueError, LookupError: as for `view.interact`.
     """
 
     _esm = BUNDLES / "interact-widget.js"
@@ -48,7 +49,7 @@ class FunctionWidget(KernelWidget):
 
     @traitlets.validate("values")
     def _check_values(self, proposal: Any) -> dict[str, Any]:
-        """Raise an error for values, from Python or a page, that do not fit the controls."""
+        """Return values set by Python or by the page; raise `TraitError` if they do not fit the controls."""
         values = proposal["value"]
         controls = self._function.controls
         if set(values) != set(controls):
@@ -66,7 +67,7 @@ class FunctionWidget(KernelWidget):
         return {"results": results}, [blobs.data]
 
     def view(self) -> View:
-        """Return the current view without a kernel, to be saved or embedded in a page."""
+        """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""
         results = self._function.call(self.values)
         packed, blobs = pack_results(results)
         document = instrument_document(self._function, self._title, self._panels)
@@ -80,7 +81,7 @@ class FunctionWidget(KernelWidget):
 
 
 def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult], BlobStore]:
-    """Return results in the form the page takes, name -> shape, dtype and offset, and their bytes.
+    """Return the description of each result by name (shape, dtype and byte range), and the bytes of all results.
 
     Raises:
         ValueError: an integer needs more than 32 bits.

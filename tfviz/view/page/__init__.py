@@ -1,1 +1,1 @@
-"""Interactive views: packed data in a self-contained piece of HTML, or in a widget."""
+"""Interactive views as self-contained HTML or as notebook widgets, and the packing of their data."""

@@ -1,4 +1,4 @@
-"""The bytes of a page, piece by piece; masks and key ranges are stored once, however many heads use them."""
+"""Binary data of a page: a byte store in which heads share masks and key ranges."""
 
 from __future__ import annotations
 
@@ -14,11 +14,18 @@ from tfviz.look.key_ranges import KeyRanges
 from tfviz.view.documents.heads import Piece
 
 ZLIB_LEVEL = 6
-BASE64_RATIO = 4 / 3  # characters for each byte
+BASE64_RATIO = 4 / 3  # characters per byte
 
 
 class BlobStore:
-    """Pieces of bytes, each beginning at a multiple of three, where base64 can be cut."""
+    """A growing byte string whose pieces start at multiples of 3, so that each can be decoded from base64 alone.
+
+    Attributes:
+        pieces: the pieces and the padding after each.
+        size: the total size, in bytes.
+        masks: the byte range of each distinct mask.
+        key_ranges: the byte range of each distinct array of key ranges.
+    """
 
     def __init__(self) -> None:
         self.pieces: list[bytes] = []
@@ -28,20 +35,20 @@ class BlobStore:
         self.key_ranges: list[Piece] = []
 
     def add(self, piece: bytes) -> Piece:
-        """Append a piece; return its byte range, (start, size)."""
+        """Append a piece and return its byte range as (start, size)."""
         start = self.size
         self.pieces += [piece, bytes(-len(piece) % 3)]
         self.size += len(piece) + -len(piece) % 3
         return start, len(piece)
 
     def mask_index(self, allowed: Tensor) -> int:
-        """Return the index of a mask, which is stored with one bit per cell, the first in the highest bit of a byte."""
+        """Return the index of a mask [query, key], stored once, with one bit per cell, most significant bit first."""
         return self._index_of(self.masks, numpy.packbits(allowed.numpy().astype(bool)).tobytes())
 
     def key_ranges_index(self, maps: AttentionMaps, layer: int, head: int) -> int | None:
-        """Return the index of a head's key ranges: each query's first key, then one past its last.
+        """Return the index of a head's key ranges; None if the head has no mask, or a row of its mask has a gap.
 
-        None without a mask, or if a row of it has a gap.
+        Key ranges are int32: the first visible key of each query, then for each query one past its last visible key.
         """
         one, key_ranges = maps.layers[layer], None
         if isinstance(one, LazyAttention):

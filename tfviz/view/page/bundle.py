@@ -1,4 +1,4 @@
-"""The page's scripts, as built by `npm run build`, each embedded in a page once, since a page loads no other files."""
+"""Bundles (scripts built by `npm run build`) as script elements, each embedded once in a self-contained page."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ BUNDLE = re.compile(r'<script data-bundle="([\w-]+)">.*?</script>', re.DOTALL)
 
 @cache
 def bundle(name: str) -> tuple[str, str]:
-    """Return the key of `static/NAME.js`, which changes with its content, and the script element that registers it.
+    """Return the key of `bundles/NAME.js`, which contains a hash of the file, and a script element that registers it.
 
-    The element is a classic script: those of type module stay in a browser's memory, one for each view, after the
-    views are gone. It registers a function, so that it defines no global names in the page and its text can go to a
-    worker.
+    The element is a classic script. A browser keeps scripts of type module in memory, one for each view, even after
+    the views are removed. The element registers a function, so that it defines no further global names in the page,
+    and so that the function's text can be passed to a worker.
     """
     code = (BUNDLES / f"{name}.js").read_text(encoding="utf-8").rstrip()
     key = f"{name}-{hashlib.sha256(code.encode()).hexdigest()[:12]}"
@@ -28,10 +28,10 @@ def bundle(name: str) -> tuple[str, str]:
 
 
 def deduplicate(html: str, seen: set[str]) -> str:
-    """Return `html` without bundles that repeat in it or whose keys are in `seen`; add the keys of the others.
+    """Return `html` without repeated bundles and without bundles whose keys are in `seen`; add the other keys to it.
 
-    For pages that are put together: in one document, scripts run in order. The outputs of a notebook may be shown in
-    any order or alone, so each of them keeps its bundles.
+    Use this when several views form one document, in which scripts run in order. The outputs of a notebook keep their
+    bundles, since they may be shown in any order or alone.
     """
 
     def first(match: re.Match[str]) -> str:
@@ -43,5 +43,5 @@ def deduplicate(html: str, seen: set[str]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that is safe in a script: pure ASCII, without any `<` that could end it."""
+    """Return JSON that is safe in a script element: ASCII only, with `<` escaped so that it cannot end the element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""Attention maps in the page's form: the reader's choices, the words, and the weights as bytes."""
+"""Build the document and the binary data of an interactive view of attention heads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tfviz.view.page.payload import pack
 from tfviz.view.spec import KEY, QUERY, Divider
 
 MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
-MAX_WIDGET_BYTES = 4e6  # that a view with a kernel sends at first; the rest is sent on request
+MAX_WIDGET_BYTES = 4e6  # sent at first by a view with a kernel; the rest is sent on request
 ARRANGEMENTS = ("choose", "compare", "steps")
 HEADS_STATE: HeadsState = {
     "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "combine": "mean", "hide": "nothing", "hidden": [],
@@ -31,7 +31,7 @@ def heads_view(
     budget: float = MAX_PAGE_BYTES,
     **more: Any,
 ) -> View:
-    """Return a static picture together with the interactive maps it shows; `more` as in `heads_document`."""
+    """Return an interactive view of attention maps, with a static picture; `more` are options of `heads_document`."""
     return View(picture, *heads_document(parts, state, title, budget, **more))
 
 
@@ -50,24 +50,25 @@ def heads_document(
     rows: Sequence[int] = (),
     note: str = "",
 ) -> tuple[HeadsDocument, bytes]:
-    """Return the document and the bytes of a view of heads.
+    """Return the document of a view of attention heads, and its binary data.
 
     Args:
         parts: the attention maps by name.
-        state: the choices that differ from `HEADS_STATE`.
-        title: the title.
-        budget: the maximum size of the data, in bytes.
-        arrange: the arrangement of several parts: `choose` one, `compare` two, `steps` of a slider.
+        state: the initial choices that differ from `HEADS_STATE`.
+        title: the title; None: the page describes what it shows.
+        budget: the maximum size of the data as base64, in bytes.
+        arrange: how several parts are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         axes: names of the rows and the columns.
-        outlined: cells to outline.
-        names: names of the heads.
+        outlined: cells to outline, as (row, column).
+        names: names of the heads, instead of numbers.
         top: number of strongest keys to send for each query; None: all.
-        divide: the key before which a line is drawn.
-        rows: queries to mark by a line above and one below.
-        note: a sentence that the page shows first.
+        divide: index of the key before which a line is drawn.
+        rows: indices of queries to mark by a line above and a line below.
+        note: a sentence that precedes the notes on omitted data.
 
     Raises:
-        ValueError: there is nothing to show, `arrange` has another value, or there are not two parts to compare.
+        ValueError: `parts` is empty, `arrange` is unknown, "compare" has other than two parts, or the budget is too
+            small.
     """
     if not parts or arrange not in ARRANGEMENTS or (arrange == "compare" and len(parts) != 2):
         raise ValueError(
@@ -75,7 +76,7 @@ def heads_document(
             "or 'compare' (two)"
         )
     chosen: Any = {**HEADS_STATE, **state}
-    chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # also a tensor's argmax
+    chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # accepts a tensor, such as an argmax
     packed, blobs, omitted = pack(parts, budget, (chosen["layer"], chosen["head"]), top)
     caveats = dict.fromkeys(f"{maps.caveat[0].upper() + maps.caveat[1:]}." for maps in parts.values() if maps.caveat)
     document: HeadsDocument = {

@@ -1,4 +1,4 @@
-"""A view as one self-contained piece of HTML: data, scripts, and a picture where scripts cannot run."""
+"""Interactive views as self-contained HTML: an embeddable fragment, a standalone page, or several views in a page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfviz.view.figures.palette import current_theme
 from tfviz.view.figures.picture import Picture, encodable
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 
-BUNDLES_BY_KIND = {  # kind of view -> its bundle, and that of its worker
+BUNDLES_BY_KIND = {  # kind of view -> its bundle, and the bundle of its worker, if any
     "heads": ("maps",),
     "heads-computed": ("maps", "attention"),
     "masks": ("charts",),
@@ -38,12 +38,15 @@ caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-nume
 
 
 class View(Picture):
-    """An interactive picture for a notebook, a section of a page, or a separate file, without a kernel.
+    """An interactive view that needs no kernel, for a notebook, a section of a page, or a separate file.
 
     Args:
-        picture: the static fallback.
+        picture: the static picture, shown where scripts cannot run.
         document: the `ViewDocument` to show.
-        data: the binary blobs that `document` refers to.
+        data: the binary data that `document` refers to by byte ranges.
+
+    Raises:
+        ValueError: the document has an unknown kind.
     """
 
     def __init__(self, picture: Picture, document: Any, data: bytes = b""):
@@ -56,10 +59,11 @@ class View(Picture):
         self.data = data
 
     def html(self, static: bool = True) -> str:
-        """Return the view as a fragment of HTML. Equal views have the same name and the same bytes.
+        """Return the view as an HTML fragment, which is byte-identical for equal views.
 
         Args:
-            static: include the static picture, for places where scripts cannot run, such as an untrusted notebook.
+            static: whether to include the static picture, for places where scripts cannot run, such as an untrusted
+                notebook; otherwise the summary stands there as text.
         """
         document, data = script_json(self.document), base64.b64encode(self.data).decode()
         kind = self.document["kind"]
@@ -76,7 +80,7 @@ class View(Picture):
         )
 
     def static_output(self) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return only the picture and its summary, as a notebook takes them."""
+        """Return the MIME bundle of a notebook output, (data, metadata), with the static picture and summary only."""
         return super()._repr_mimebundle_()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
@@ -88,12 +92,17 @@ class View(Picture):
         title = html.escape(encodable(self.summary).partition("\n")[0])
         wide = (
             ' class="screen"' if len(BUNDLES_BY_KIND[self.document["kind"]]) > 1 else ""
-        )  # it computes: it takes the screen
+        )  # views that compute in a worker fill the screen
         return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, wide=wide, view=self.html(static=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
-    """Join several views under headings in one page; strings are taken as HTML."""
+    """Return one page with several views under headings.
+
+    Args:
+        title: the title of the page.
+        parts: heading -> a view, or a string of HTML; an empty heading is omitted.
+    """
     sections = [
         (f"<h2>{html.escape(encodable(name))}</h2>" if name else "")
         + (part.html(static=False) if isinstance(part, View) else part)

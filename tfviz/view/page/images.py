@@ -1,4 +1,4 @@
-"""Write pictures and their patches as parts of a document."""
+"""Encode pictures as data URLs, and patch grids as plain values, for documents."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tfviz.view.documents.heads import ImageSpec, Patches
 from tfviz.view.figures.images import MAX_SIDE
 from tfviz.view.patch_grid import PatchGrid
 
-MAX_LOSSLESS_SIDE = 96  # pixels of the longer side; smaller pictures are stored without loss
+MAX_LOSSLESS_SIDE = 96  # pixels of the longer side, up to which pictures are stored without loss
 
 
 def image_spec(picture: Image.Image) -> ImageSpec:
-    """Return a picture for the page: downsized, with nothing but pixels."""
+    """Return a picture as a data URL, downsized to `MAX_SIDE` pixels and without metadata, and its original size."""
     small = picture.copy()
     small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     stream = io.BytesIO()
@@ -26,5 +26,5 @@ def image_spec(picture: Image.Image) -> ImageSpec:
 
 
 def patches_spec(grid: PatchGrid) -> Patches:
-    """Return the arrangement of the patches of a picture for the page."""
+    """Return a patch grid as plain values for a document."""
     return {"first": grid.first, "rows": grid.rows, "columns": grid.columns, "upward": grid.upward}

@@ -1,4 +1,4 @@
-"""The base class of views with a kernel, which answer requests of their page and can be saved."""
+"""The base class of widgets with a kernel, which answer requests of their page and can be saved as views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_ERROR_LENGTH = 300  # characters of an error in a page
 
 
 class KernelWidget(anywidget.AnyWidget):
-    """A widget whose page sends requests that Python answers; subclasses implement `view` and `_reply`."""
+    """A widget whose page sends requests to Python; subclasses implement `view` and `_reply`."""
 
     document = traitlets.Dict().tag(sync=True)
 
@@ -27,19 +27,22 @@ class KernelWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def view(self) -> View:
-        """Return the current view without a kernel, to be saved or embedded in a page.
+        """Return the current state as a view that needs no kernel, to be saved or embedded in a page.
 
         Raises:
-            NotImplementedError: the subclass does not define it.
+            NotImplementedError: the subclass does not implement this method.
         """
         raise NotImplementedError
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return the answer to a request, and its bytes."""
+        """Return the answer to a request, as plain values and binary buffers."""
         raise NotImplementedError
 
     def _on_message(self, _: Any, message: Any, buffers: Any) -> None:
-        """Answer a request, which may have any content, or send the view as a page if it asks for that."""
+        """Send the answer to a message of the page; if its `page` is true, send the view as a standalone page.
+
+        The message may have any content. An exception is sent to the page as text.
+        """
         request = message if isinstance(message, dict) else {}
         reply: dict[str, Any] = {"id": request.get("id")}
         try:
@@ -50,11 +53,11 @@ class KernelWidget(anywidget.AnyWidget):
             self.send({**reply, **answer}, pieces)
 
     def save(self, path: str | Path) -> Path:
-        """Write the current view as `x.html`, `x.png` or `x.svg`; see `view`."""
+        """Save the current view as `.html`, `.png` or `.svg`, by the suffix of `path`; see `view`."""
         return self.view().save(path)
 
     def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return the static form of the widget, for notebooks without a kernel."""
+        """Return the MIME bundle, (data, metadata), shown in notebooks without a kernel."""
         return self.view()._repr_mimebundle_()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

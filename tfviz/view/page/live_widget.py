@@ -1,4 +1,4 @@
-"""Views of heads with a kernel: Python reads and sets the reader's choices, and sends heads as needed."""
+"""The widget of `view.live`: attention maps whose state Python reads and sets, with heads sent on request."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ ON_DEMAND_NOTE = "Heads come in full as you open them; the sheet shows them in b
 
 
 class LiveView(KernelWidget):
-    """A view of attention maps in a notebook whose state is shared with Python.
+    """A notebook widget of attention maps whose state is shared with Python.
 
-    Each choice is a trait, described in `documents.heads.HeadsState`: `live.layer = 2` changes the view, and
-    `live.observe(function, "rows")` calls a function when the reader locks a row. Maps may have any size: those that
-    exceed the budget are sent in full one head at a time.
+    Each choice of the reader is a trait, described in `documents.heads.HeadsState`: `live.layer = 2` changes the view,
+    and `live.observe(function, "rows")` calls a function when the reader locks a row. Maps may have any size. If they
+    exceed the budget, blocks of each head are sent at first, and a full head when the reader opens it.
 
     Args:
-        maps: one capture, or several by name.
-        mode: `sheet`, `head`, `lines` or `words`.
-        arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
-        title: heading of the view; by default a description of its content.
-        budget: maximum number of bytes sent at once.
-        chosen: any of the traits, such as `layer=2`, `rows=[3]`.
+        maps: the attention maps of one capture, or of several by name.
+        mode: the mode of display: "sheet", "head", "lines" or "words".
+        arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
+        title: heading of the view; None: a description of its content.
+        budget: maximum size of the data sent at first as base64, in bytes.
+        chosen: initial values of traits, such as `layer=2`, `rows=[3]`.
 
     Raises:
         TypeError: `chosen` names no trait of the view.
-        ValueError: a trait cannot have the value passed, or the budget is too small.
+        ValueError: a trait cannot have the given value, or the budget is too small.
     """
 
     _esm = BUNDLES / "maps-widget.js"
@@ -92,13 +92,13 @@ class LiveView(KernelWidget):
                 setattr(self, name, value)
             except traitlets.TraitError as error:
                 message = str(error)
-                if not message.startswith(f"{name} is"):  # traitlets' own
+                if not message.startswith(f"{name} is"):  # a message of traitlets itself
                     message = f"{name} is {shorten(repr(value), 60)}; give {self.traits()[name].help}"
                 raise ValueError(f"view.live: {message}") from None
 
     @traitlets.validate("layer", "head", "part")
     def _check_index(self, proposal: Any) -> int:
-        """Raise an error for a layer, head or part that does not exist, set by Python or by a page."""
+        """Return an index set by Python or by the page; raise `TraitError` if it is out of range."""
         name, value = proposal["trait"].name, proposal["value"]
         first = list(self._parts.values())
         counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
@@ -107,7 +107,7 @@ class LiveView(KernelWidget):
         return value
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return a full head, or a part of it in blocks."""
+        """Return the codes of one full head, or of a range of its cells in blocks if the page asks for a range."""
         return {}, [self._head(request)]
 
     def _head(self, request: Mapping[str, Any]) -> bytes:
@@ -121,7 +121,7 @@ class LiveView(KernelWidget):
         return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
-        """Return the current view without a kernel, to be saved or embedded in a page."""
+        """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         picture = self._picture(first, layer, head)
@@ -129,7 +129,7 @@ class LiveView(KernelWidget):
         return heads_view(picture, self._parts, state, self._title, arrange=self._arrange)
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:
-        """Return the static picture; for modes without one, that of all heads."""
+        """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
         if self.mode == "lines":
             marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]
             return links.links(maps, layer, marked or [head], min_weight=self.min_weight)
@@ -145,11 +145,11 @@ class LiveView(KernelWidget):
     def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
         return (
             ({}, {}) if self.document["note"] else self.view().static_output()
-        )  # with a note it is too much to draw at once
+        )  # with a note, the maps are usually too large to draw
 
 
 def _index(request: Mapping[str, Any], name: str, count: int) -> int:
-    """Return a number from a request, which may be anything, if it is an integer below `count`."""
+    """Return an integer of a request; raise `LookupError` unless it is from 0 to `count` - 1."""
     value = request.get(name)
     if type(value) is not int or not 0 <= value < count:
         raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
@@ -157,7 +157,7 @@ def _index(request: Mapping[str, Any], name: str, count: int) -> int:
 
 
 def _range(request: Mapping[str, Any], name: str, count: int) -> slice:
-    """Return a range from a request along an axis of length `count`."""
+    """Return a range of a request, [start, stop]; raise `LookupError` if it is empty or not within 0 and `count`."""
     ends = request.get(name)
     if not (isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)):
         raise LookupError(f"{name} is {ends!r}; it is a pair of places")

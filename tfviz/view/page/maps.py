@@ -1,4 +1,4 @@
-"""Attention maps in a document: words, sites, the grouping of tokens into words, and the location of weights."""
+"""Describe the attention maps of one capture for a document, and group its tokens into words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,16 @@ def maps_part(
     masks: list[int | None] | None = None,
     key_ranges: list[int | None] | None = None,
 ) -> MapsPart:
-    """Return the maps of a document; `weights`, `masks` and `key_ranges` hold an index into its blobs for each head."""
+    """Return the description of one capture's attention maps for a document.
+
+    Args:
+        name: the name of the capture.
+        maps: the attention maps.
+        weights: for each head, layer by layer, (start, size, block): the byte range of its codes, and the side of the
+            squares of cells that one code stands for.
+        masks: for each head, the index of its mask in the document, None if it has none; None: there are no masks.
+        key_ranges: the same for key ranges.
+    """
     layers, heads, *_ = maps.shape
     rows, cols = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
     in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
@@ -28,10 +37,10 @@ def maps_part(
 
 
 def token_groups(pieces: Sequence[str]) -> list[int]:
-    """Return the word number of each piece, by the markers of common tokenizers.
+    """Return the index of each token's word, inferred from the markers of common tokenizers.
 
-    WordPiece continues a word with `##`; byte-level BPE and SentencePiece begin one with a space, `Ġ` or `▁`; single
-    characters are parted by spaces, which go with the word that follows.
+    WordPiece continues a word with `##`. Byte-level BPE and SentencePiece begin a word with a space, `Ġ` or `▁`. If
+    tokens are single characters, a space belongs to the word that follows it. Without markers, each token is a word.
 
     >>> token_groups(["un", "##believ", "##able", "!"])
     [0, 0, 0, 1]

@@ -1,8 +1,9 @@
-"""Attention maps as bytes of a page, within a budget: exact heads, heads that the page computes, or heads in blocks.
+"""Pack attention maps into bytes for a page, within a budget: as exact weights, queries and keys, or blocks.
 
-Weights are sent as bytes of their square roots (`AttentionMaps.packed`), only for cells that the mask allows, and
-deflated head by head, so that the page unpacks no more than it shows. If this exceeds the budget, heads are sent as the
-queries and keys from which they are computed (`payload_lazy`), or as the largest weight of each block x block cells.
+Exact weights are stored as 8-bit codes of their square roots (`AttentionMaps.packed`), only for cells that the mask
+allows. Each head is deflated separately, so that the page unpacks only the heads that it shows. If exact weights exceed
+the budget, the page receives the queries and keys from which it computes the heads (`payload_lazy`). If the page cannot
+compute them, it receives the largest weight of each block of cells.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.page.payload_topk import pack_top_keys
 
-MAX_PAGE_CELLS = 64_000_000  # of all heads, which the page unpacks
-LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated fast rather than well
-SAMPLED_HEADS = 8  # from which the size of all heads is estimated
+MAX_PAGE_CELLS = 64_000_000  # of all heads that the page unpacks
+LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated at level 1, for speed
+SAMPLED_HEADS = 8  # after which the size of all heads is estimated
 
 Payload = tuple[list[MapsPart], BlobStore]  # the parts of a document, and their bytes
 HeadKey = tuple[str, int, int]  # part, layer, head
 
 
 def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = ZLIB_LEVEL) -> bytes:
-    """Return the allowed cells of a head, row by row."""
+    """Return the codes of a head's allowed cells, row by row, compressed by zlib."""
     cells = codes if allowed is None else codes[allowed]
     level = 1 if cells.numel() > LARGE_HEAD_CELLS else level
-    squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise with zeros in it, not repeated text
+    squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise and zeros, not repeated text
     return squeeze.compress(cells.numpy().tobytes()) + squeeze.flush()
 
 
 def pack(
     maps: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0), top: int | None = None
 ) -> tuple[list[MapsPart], BlobStore, str]:
-    """Pack maps by name, as exactly as the budget allows.
+    """Pack attention maps as exactly as the budget allows.
 
     Args:
         maps: the attention maps by name.
         budget: maximum size of the result as base64, in bytes.
-        first: the layer and head shown first, which is the last to be reduced.
-        top: number of strongest keys to keep for each query, with the sum of the others.
+        first: (layer, head) that is shown first, which stays exact longest if heads are reduced to blocks.
+        top: number of strongest keys to keep for each query, with the sum of the others; None: all keys.
 
     Returns:
-        The parts of the document, their bytes, and a sentence on omissions (empty if there are none).
+        The parts of the document, their bytes, and a sentence on how heads are stored (empty if all are exact).
 
     Raises:
         ValueError: the budget is too small.
@@ -77,7 +78,7 @@ def pack(
 
 
 def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
-    """Return the block sizes to try: powers of two, from the first that may fit."""
+    """Return the block sides to try, in cells: powers of 2, from the first that may fit into the budget."""
     cells = sum(math.prod(one.shape) for one in maps.values())
     longest = max(max(one.shape[2:]) for one in maps.values())
     start = 2
@@ -93,7 +94,15 @@ def _packed(
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> Payload | None:
-    """Pack all heads in blocks, except `exact_head`; return None if they exceed the budget."""
+    """Pack all heads in blocks, except `exact_head`; return None if the result exceeds the budget.
+
+    Args:
+        maps: the attention maps by name.
+        block: side of a block, in cells; 1: all heads are exact.
+        exact_head: (layer, head) that is packed exactly.
+        budget: maximum size of the result as base64, in bytes.
+        exact: a cache of deflated exact heads, which is extended.
+    """
     blobs, parts = BlobStore(), []
     for name, one in maps.items():
         part = _pack_part(name, one, blobs, block, exact_head, budget, exact)
@@ -112,7 +121,7 @@ def _pack_part(
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> MapsPart | None:
-    """Pack one part; return None as soon as the total exceeds the budget."""
+    """Pack one capture into `blobs`; return None as soon as the total size exceeds the budget."""
     layers, heads, *_ = maps.shape
     weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
@@ -128,7 +137,7 @@ def _pack_part(
                 exact[key] = exact.get(key) or deflated(maps.packed(layer, head), allowed)
                 weights.append((*blobs.add(exact[key]), 1))
             done = len(weights) / (layers * heads)
-            likely = blobs.size / done if block == 1 and len(weights) >= SAMPLED_HEADS else 0  # stop early
+            likely = blobs.size / done if block == 1 and len(weights) >= SAMPLED_HEADS else 0  # estimate of all heads
             if blobs.size * BASE64_RATIO > budget or likely * BASE64_RATIO > 2 * budget:
                 return None
     forbids = any(number is not None for number in masks)
@@ -136,7 +145,14 @@ def _pack_part(
 
 
 def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[object, ...], int], stays: bool) -> int:
-    """Return a mask's number; the same view of memory need not be compared for each head."""
+    """Return the index of a mask in `blobs`, without packing it again if the same memory has been indexed.
+
+    Args:
+        blobs: where the mask is stored.
+        allowed: the mask, [query, key].
+        numbers: a cache of indices by view of memory, which is extended.
+        stays: whether masks stay in memory, so that the cache is valid.
+    """
     where = memory_view(allowed)
     if not stays or where not in numbers:
         numbers[where] = blobs.mask_index(allowed)

@@ -1,4 +1,4 @@
-"""Maps as queries and keys, from which the page computes each head when it is opened."""
+"""Pack attention maps as queries and keys, from which the page computes each head when it is opened."""
 
 from __future__ import annotations
 
@@ -19,25 +19,35 @@ from tfviz.view.figures.formatting import at_most, formatted
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.maps import maps_part
 
-# of 8 bits, up to the largest number of a row: fewer steps deflate to fewer bytes
+# int8 steps between 0 and the largest absolute value of a row; fewer steps compress better
 QUANTIZATION_STEPS = (127, 90, 64, 45)
-MAX_SHEET_CELLS = 2_000_000  # of all heads that the sheet shows
-MIN_COMPRESSION_RATIO = 0.75  # estimated lower bound of the ratio by which queries and keys deflate
-SAMPLED_ROWS = 16  # rows of a head whose weights are compared
+MAX_SHEET_CELLS = 2_000_000  # of all heads together on the sheet
+MIN_COMPRESSION_RATIO = 0.75  # estimated lower bound of compressed size / size of queries and keys
+SAMPLED_ROWS = 16  # rows of a head in which the error of weights is measured
 MAX_FLOAT16 = torch.finfo(torch.float16).max
 
 Layers = Sequence[LazyAttention]
 
 
 class Quantized(NamedTuple):
-    """Queries or keys of a head, [position, dim]: float16, or int8 with a scale for each row."""
+    """The queries or keys of one head, quantized: float16, or int8 with a scale for each row.
+
+    Attributes:
+        numbers: the stored numbers, [position, dim].
+        scale: the factor of each row, [position, 1]; None for float16.
+    """
 
     numbers: Tensor
     scale: Tensor | None
 
     @classmethod
     def from_heads(cls, heads: Tensor, levels: int | None) -> list[Quantized]:
-        """Quantize queries or keys, [head, position, dim], to this many steps on either side of 0; None: float16."""
+        """Quantize the queries or keys of each head.
+
+        Args:
+            heads: queries or keys, [head, position, dim].
+            levels: number of int8 steps on either side of 0; None: convert to float16.
+        """
         if levels is None:
             return [cls(head.half(), None) for head in heads.cpu()]
         scale = heads.abs().amax(-1, keepdim=True).clamp_min(1e-30) / levels
@@ -47,7 +57,7 @@ class Quantized(NamedTuple):
         return self.numbers.float() if self.scale is None else self.numbers.float() * self.scale
 
     def add_to(self, blobs: BlobStore) -> StoredWeight:
-        """Append the weight's bytes to `blobs` and return its description, as the page's engine reads it."""
+        """Append the compressed numbers to `blobs`, and return their description for the page's engine."""
         document: StoredWeight = {
             "shape": list(self.numbers.shape),
             "dtype": "float32",
@@ -60,11 +70,17 @@ class Quantized(NamedTuple):
 
 
 def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPart], BlobStore, str] | None:
-    """Pack the queries and keys of all heads, as exactly as the budget allows, and a sketch of each head.
+    """Pack the queries and keys of all heads, as exactly as the budget allows, and a downsampled map of each head.
+
+    If queries and keys exceed the budget, only the downsampled maps are packed.
+
+    Args:
+        maps: the attention maps by name.
+        budget: maximum size of the result as base64, in bytes.
 
     Returns:
-        The parts of the document, their bytes, and a sentence on how heads are computed; None if a page cannot compute
-            them.
+        The parts of the document, their bytes, and a sentence on how heads are stored; None if a page cannot compute
+            the heads, or the downsampled maps exceed the budget.
     """
     layers = {name: computed_layers(one) for name, one in maps.items()}
     if not all(layers.values()):
@@ -100,7 +116,10 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
 
 
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
-    """Return all layers if each is computed from queries, keys and a rule that a page supports; otherwise none."""
+    """Return all layers if a page can compute each from its queries and keys; otherwise an empty list.
+
+    A page supports key ranges as masks. It supports no score modification and no NaN.
+    """
     layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention) and layer.call.score_mod is None]
     layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, KeyRanges)]
     layers = [layer for layer in layers if layer.call.has_no_nan]
@@ -108,12 +127,12 @@ def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
 
 
 def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple[list[QueriesAndKeys], float]:
-    """Return the document of each layer, and the largest error of a weight among the compared rows.
+    """Store queries and keys; return the description of each layer, and the largest error of a sampled weight.
 
     Args:
-        layers: the queries and keys of each layer.
+        layers: the layers, with their queries and keys.
         blobs: where the bytes are stored.
-        levels: of 8 bits; None: float16.
+        levels: number of int8 steps on either side of 0; None: float16.
     """
     documents, worst = list[QueriesAndKeys](), 0.0
     for layer in layers:
@@ -125,7 +144,7 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
 
 
 def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -> float:
-    """Return the largest error of a weight, over some rows of each head."""
+    """Return the largest absolute error of a weight that quantization causes, over sampled rows of each head."""
     heads, queries, _ = layer.shape
     rows = slice(None, None, -(-queries // SAMPLED_ROWS))
     worst = 0.0
@@ -136,13 +155,13 @@ def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -
 
 
 def _huffman(part: Tensor) -> bytes:
-    """Compress numbers without repetitions, which only entropy coding can shrink."""
+    """Return numbers compressed by entropy coding only, since they have no repeated sequences."""
     squeeze = zlib.compressobj(6, strategy=zlib.Z_HUFFMAN_ONLY)
     return squeeze.compress(part.contiguous().numpy().tobytes()) + squeeze.flush()
 
 
 def _sketch_block(every: Iterable[Layers], max_blocks: float) -> int:
-    """Return the height and width of a block in cells such that each head has a limited number of blocks."""
+    """Return the smallest block side, a power of 2, with which all heads have at most `max_blocks` blocks together."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
     block = 1
     while sum(map(math.prod, shapes)) / block**2 > max_blocks and block < max(max(shape[2:]) for shape in shapes):
@@ -151,7 +170,7 @@ def _sketch_block(every: Iterable[Layers], max_blocks: float) -> int:
 
 
 def _sketch(layers: Layers, block: int) -> list[bytes]:
-    """Return all heads downsampled: for each block, one row and the largest weight of its keys."""
+    """Return all heads downsampled, as 8-bit codes: for each block, the largest weight in its first row."""
     sketches = (layer.sketch(head, block) for layer in layers for head in range(layer.shape[0]))
     return [zlib.compress(quantize(sketch).numpy().tobytes(), 6) for sketch in sketches]
 

@@ -1,4 +1,4 @@
-"""Maps as their strongest weights: the strongest keys of each query, and the sum of all others."""
+"""Pack attention maps as the strongest keys of each query, and the sum of the other weights."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from tfviz.view.figures.formatting import at_most, counted, formatted, percent
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 
-CHUNK_CELLS = 16_000_000  # of a head that are processed at a time
+CHUNK_CELLS = 16_000_000  # cells of a head that are processed at a time
 
 
 class TopKeys(NamedTuple):
-    """The strongest keys of each query in a head.
+    """The strongest keys of each query of one head.
 
     Attributes:
-        data: keys, the codes of their weights, and the code of the others' sum, deflated.
-        largest_other: the largest weight that is omitted.
-        share: the strongest keys' share of all weight.
+        data: for all queries, the indices of the keys, then the 8-bit codes of their weights, then the code of the sum
+            of the other weights; compressed by zlib.
+        largest_other: the largest omitted weight.
+        share: the fraction of the total weight on the strongest keys.
     """
 
     data: bytes
@@ -36,18 +37,18 @@ class TopKeys(NamedTuple):
 
 
 def pack_top_keys(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tuple[list[MapsPart], BlobStore, str]:
-    """Pack the strongest keys of each query.
+    """Pack the strongest keys of each query, with the sum of the other weights.
 
     Args:
         maps: the attention maps by name.
-        top: number of keys of each query.
+        top: number of keys for each query, at least 1.
         budget: maximum size of the result as base64, in bytes.
 
     Returns:
-        The parts of the document, their bytes, and a sentence on omissions.
+        The parts of the document, their bytes, and a sentence on omitted weights.
 
     Raises:
-        ValueError: the result exceeds the budget.
+        ValueError: `top` is below 1, a weight is not between 0 and 1, or the result exceeds the budget.
     """
     at_least(1, top=top)
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()

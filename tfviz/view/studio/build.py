@@ -25,10 +25,10 @@ STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "open": False}
 
 
 def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
-    """Return an author's experiments in the form the page takes.
+    """Return the author's examples as plain values for a document: [[name, the state that it sets], ...].
 
     Raises:
-        ValueError: an experiment sets a state that this view does not have.
+        ValueError: an example sets a key that the state of this view does not have.
     """
     for name, changes in (examples or {}).items():
         if unknown := [key for key in changes if key not in state]:
@@ -42,17 +42,17 @@ def probability_picture(
     """Draw probabilities as bars, under a title that quotes the text.
 
     Args:
-        names: what is likely: words or labels.
-        shares: name of a series -> probabilities.
+        names: the tokens or labels.
+        shares: name of a series -> a probability for each name, [name].
         title: the title.
-        text: the text that the model reads.
-        where: the part of the text that is meant, such as "in place of 'cat' in ".
+        text: the input text of the model.
+        where: words before the quoted text, such as "in place of 'cat' in ".
     """
     return bar_table(names, shares, text_heading(title, text, where), top=1.0)
 
 
 def text_heading(title: str, text: str, where: str = "") -> str:
-    """Return a title that quotes a text, shortened."""
+    """Return a title with the text, quoted and shortened, as its subtitle."""
     return subtitled(title, f"{where}{shorten(text, 40)!r}")
 
 

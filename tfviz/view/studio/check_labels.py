@@ -1,4 +1,4 @@
-"""Check that a classifier has a name for each of its logits."""
+"""Check that the labels of a classifier are distinct and match its logits in number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check_labels(labels: Sequence[str]) -> None:
 
 
 def check_label_logits(labels: Sequence[str], logits: Tensor, what: str) -> None:
-    """Raise ValueError unless the logits of one text or picture, `what`, are finite and one for each label."""
+    """Raise ValueError unless logits are finite, [1, label]; `what` names the classified input in messages."""
     if logits.dim() == 3:
         raise ValueError(
             f"the model gives numbers for each part of a {what}, {list(logits.shape)}, as a language model does; give "

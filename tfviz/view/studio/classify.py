@@ -1,4 +1,4 @@
-"""The studio of a text classifier: its prediction for a text, and the contribution of each word."""
+"""`view.classify`, the studio of a text classifier: its prediction, and the contribution of each word."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 MAX_STATIC_LABELS = 8  # in the static picture
-BY_ANSWER = -3  # in place of a label: the one that the text is given
+BY_ANSWER = -3  # instead of the index of a label: the predicted label
 # what `examples` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
@@ -48,27 +48,28 @@ def classify(
 ) -> View | ModelWidget:
     """Explore a classifier: type a text, replace words, see each word's contribution, switch heads off.
 
-    The model is embedded in the page and computes there.
+    The model is embedded in the page and runs there.
 
     Args:
-        model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does.
+        model: returns logits [batch, label] for ids [batch, position], as `models.Classifier` does, or an object that
+            has them as `.logits`.
         tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
-        labels: names of the labels, in the order of the logits; words are shaded by what each adds to the
-            label that the text is given.
+        labels: names of the labels, in the order of the logits. Words are shaded by their contribution to the predicted
+            label.
         text: the text shown first.
         title: the title.
         bos: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
         eos: the id that every text ends with.
         weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the heads of the last text.
+        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the heads of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"Not bad": {"text": "the plot was not bad"}}`.
-        head: (layer, head) that is chosen first; None: the one without which the answer changes most.
+        head: (layer, head) that is selected first; None: the head whose ablation changes the probabilities most.
 
     Raises:
-        TypeError: the tokenizer is none that a page can encode with.
+        TypeError: a page cannot encode with an object such as `tokenizer`.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the text is empty
             or too long; labels and logits differ in number.
     """
@@ -112,7 +113,7 @@ def classify(
 
 @torch.no_grad()
 def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) -> Tensor | None:
-    """Return how far the log-odds of a label fall without each token, [position]; None if that cannot be drawn."""
+    """Return the decrease in a label's log-odds when each token is deleted, [position]; None if it cannot be drawn."""
     first, last = int(special["before"] is not None), ids.shape[1] - int(special["after"] is not None)
     if ids.shape[1] > MAX_TOKENS or last - first < 2:
         return None

@@ -1,4 +1,4 @@
-"""The studio of a vision transformer: its prediction for a picture, and the effect of each patch and head."""
+"""`view.classify_image`, the studio of a vision transformer: its prediction, and the effect of patches and heads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def classify_image(
 ) -> View | ModelWidget:
     """Explore a vision transformer: hide patches, see where heads look, switch heads off.
 
-    The model is embedded in the page with the picture, and computes there. An example with Hugging Face:
+    The model is embedded in the page with the picture, and runs there. An example with Hugging Face:
 
         pixels = processor(photo, return_tensors="pt").pixel_values
         view.classify_image(model, pixels, list(model.config.id2label.values()), picture=photo)
@@ -55,18 +55,18 @@ def classify_image(
         model: returns logits [batch, label] for pixels [batch, channel, height, width], or an object that has them as
             `.logits`; all of its patches attend to each other, as in `ViTForImageClassification`, with or without a
             class token and registers.
-        pixels: one picture as the model takes it, [channel, height, width] or a batch of it. A hidden patch is painted
-            in the mean of each channel over the picture.
+        pixels: one preprocessed picture, [channel, height, width] or [1, channel, height, width]. A hidden patch is
+            filled with the mean of each channel over the picture.
         labels: names of the labels, in the order of the logits.
         title: the title.
         picture: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
-        grid: rows and columns of patches; None: of square patches.
+        grid: rows and columns of patches; None: those of square patches.
         weights: storage format of weights and pixels: "float32", "float16", or "int8".
-        budget: maximum size of model and pixels in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the heads of the last request.
+        budget: maximum size of model and pixels in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the heads of the last request.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
-            `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; the standard ones follow.
+            `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; the standard examples follow.
 
     Raises:
         TypeError: `picture` is not a picture.
@@ -108,10 +108,10 @@ def classify_image(
 
 
 def _picture(picture: Any, pixels: Tensor) -> Image.Image:
-    """Return the picture to draw, which must have the proportions of the pixels, or the pixels themselves.
+    """Return the picture to draw; the pixels as a picture if `picture` is None.
 
     Raises:
-        ValueError: the picture has other proportions.
+        ValueError: the aspect ratio of the picture differs from that of the pixels.
     """
     drawn = read_image(pixels[0] if picture is None else picture)
     height, width = pixels.shape[2:]

@@ -1,4 +1,4 @@
-"""The studio of a masked language model: its predictions for the gaps of a text."""
+"""`view.fill`, the studio of a masked language model: its predictions for the masked tokens of a text."""
 
 from __future__ import annotations
 
@@ -46,24 +46,23 @@ def fill(
 
     Args:
         model: returns logits [batch, position, vocab] for ids [batch, position], or an object that has them as
-            `.logits`, such as those of `models.BERT` and of Hugging Face.
+            `.logits`, as `models.BERT` and the masked language models of Hugging Face do.
         tokenizer: one of `tfviz.text` with `[MASK]`, or a fast tokenizer of transformers with a mask token; see
             `write`.
         text: the text shown first.
         title: the title.
-        masked: indices of the words masked at first, separated by white space; None: the word in the middle.
-        compare_with: a causal model, such as `models.GPT`, its tokenizer and, if there is one, the id with
-            which its texts begin.
+        masked: index or indices of the words masked first, where white space separates words; None: the middle word.
+        compare_with: a causal model, such as `models.GPT`, its tokenizer and, optionally, the id that begins its texts.
         add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the tokenizer has them.
         weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the heads of the last text.
+        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the heads of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
-        TypeError: a tokenizer is none that a page can encode with.
+        TypeError: a page cannot encode with an object such as `tokenizer`.
         ValueError: a model cannot be exported (the message gives the reason), or the models exceed the budget; the text
             is empty or too long; the tokenizer has no `[MASK]`; `masked` is not a word of the text.
     """
@@ -116,7 +115,8 @@ def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor)
     """Return the logits of a text for the tokens of the vocabulary, [batch, position, vocab].
 
     Raises:
-        ValueError: the model is no masked language model of this tokenizer.
+        ValueError: the model is not a masked language model, its logits are not finite, or it does not fit the
+            tokenizer.
     """
     requirements.check_embeddings(model, tokenizer, program)
     logits = program(ids)["logits"]
@@ -129,7 +129,7 @@ def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor)
 
 
 def _masked_positions(tokenizer: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
-    """Return the positions of the tokens of the words to mask."""
+    """Return the positions of all tokens of the words to mask."""
     words = text.split()
     wanted = [len(words) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
     if not words:
@@ -140,14 +140,14 @@ def _masked_positions(tokenizer: Any, text: str, masked: int | Sequence[int] | N
 
 
 class _Comparison(NamedTuple):
-    """A causal model that guesses from the left side alone.
+    """A causal model for comparison, which predicts a masked token from the tokens before it.
 
     Attributes:
-        tokenizer: the tokenizer of its texts.
-        tokenizer_spec: the same as the page takes it.
-        program: the model.
-        before: the id with which its texts begin, if there is one.
-        context: the number of tokens that it can read.
+        tokenizer: its tokenizer.
+        tokenizer_spec: its tokenizer as plain values for the page.
+        program: the model as a program.
+        before: the id that begins its texts; None: no such id.
+        context: its maximum number of tokens.
     """
 
     tokenizer: Any
@@ -158,10 +158,15 @@ class _Comparison(NamedTuple):
 
     @classmethod
     def from_parts(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
-        """Return a model, its tokenizer and perhaps its first id, checked; without `weights` the local model.
+        """Return the comparison with a model, its tokenizer and, optionally, the id that begins its texts.
+
+        Args:
+            parts: model, tokenizer and, optionally, first id.
+            text: a text that the tokenizer must be able to encode.
+            weights: storage format of the exported weights; None: the model stays in Python.
 
         Raises:
-            ValueError: they are others, do not fit each other, or cannot read the text.
+            ValueError: `parts` holds anything else, the tokenizer does not fit the model, or it cannot encode the text.
         """
         if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
             raise ValueError(
@@ -171,7 +176,7 @@ class _Comparison(NamedTuple):
         tokenizer = subwords.as_tokenizer(tokenizer)
         before = requirements.check_id(tokenizer, "the id that the texts of compare_with begin with", first)
         tokenizer_spec = requirements.tokenizer_document(tokenizer, weights is None)
-        tokenizer.encode(text)  # it has the text's letters
+        tokenizer.encode(text)  # raises an error if it cannot encode the text
         program = requirements.text_program(model, tokenizer, weights)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
         requirements.check_logits_width(width, tokenizer, "its tokenizer")
@@ -179,7 +184,7 @@ class _Comparison(NamedTuple):
         return cls(tokenizer, tokenizer_spec, program, before, requirements.context_length(program))
 
     def guess(self, left: list[int]) -> dict[str, Tensor]:
-        """Return the logits of the token after these ids, by the name of the series; nothing if there are no ids."""
+        """Return the logits of the token after these ids, [vocab], as {"left side": logits}; {} if there are no ids."""
         ids = [*([] if self.before is None else [self.before]), *left][-self.context :]
         if not ids:
             return {}
@@ -189,7 +194,7 @@ class _Comparison(NamedTuple):
 
 
 def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
-    """Return a function that pictures the guesses for the first gap in a request's text."""
+    """Return a function that draws the predictions for the first masked token of a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         ids = request.inputs[0][0]
@@ -201,13 +206,13 @@ def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
 
 
 def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
-    """Draw the likeliest words of a gap, by the logits of each model."""
+    """Draw the likeliest tokens at a masked position as bars, from each model's logits, [vocab]."""
     names, shares = _likeliest(tokenizer, guesses)
     return probability_picture(names, shares, title, text, where)
 
 
 def _likeliest(tokenizer: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
-    """Return the likeliest words of all models together, and the probabilities that each gives them."""
+    """Return the tokens of the highest probability, summed over models, and each model's probabilities, [token]."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
     return tokenizer.tokens(top), {name: share[top] for name, share in shares.items()}

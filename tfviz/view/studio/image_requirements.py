@@ -1,4 +1,4 @@
-"""Check that a model and a picture suit a studio, and export the model as a program of the hidden patches."""
+"""Check that a vision model and its pixels suit a studio, and export a program that takes the hidden patches."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from tfviz.view.studio.requirements import check_weights
 
 @dataclass(frozen=True)
 class PatchedPixels:
-    """The pixels of one picture as a model takes them, and the grid of its patches.
+    """The preprocessed pixels of one picture, and the grid of its patches.
 
     Attributes:
+        pixels: one picture as a batch.
+        grid: the patches among the model's tokens.
         layers: number of attention layers.
     """
 
@@ -37,7 +39,7 @@ class PatchedPixels:
         return self.grid.rows * self.grid.columns
 
     def without(self, hidden: Bool[Tensor, " patch"]) -> Float[Tensor, "1 channel height width"]:
-        """Return the pixels with each hidden patch painted in the mean of each channel over the picture."""
+        """Return the pixels with each hidden patch filled with the mean of each channel over the picture."""
         height, width = self.pixels.shape[2:]
         rows, columns = self.grid.rows, self.grid.columns
         down, across = height // rows, width // columns
@@ -50,7 +52,7 @@ def check_pixels(pixels: Tensor) -> Tensor:
     """Return one picture as a batch, [1, channel, height, width].
 
     Raises:
-        ValueError: it is not one picture of finite floating-point numbers.
+        ValueError: `pixels` is not one picture of finite floating-point numbers.
     """
     materialized(pixels=pixels)
     shape = list(pixels.shape)
@@ -72,7 +74,7 @@ def patched_pixels(model: nn.Module, pixels: Tensor, shape: Shape | None) -> Pat
     Args:
         model: the model.
         pixels: [1, channel, height, width].
-        shape: rows and columns of patches; None: of square patches.
+        shape: rows and columns of patches; None: those of square patches.
 
     Raises:
         ValueError: the model cannot process the picture, or its patches cannot be found.
@@ -113,10 +115,10 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
 
 
 def _token_count(name: str, captured: Capture) -> int:
-    """Return the number of tokens, which all attend to each other in all layers.
+    """Return the number of tokens, which is the same for the queries and keys of all layers.
 
     Raises:
-        ValueError: the layers differ in their numbers of tokens, or some attention is not square.
+        ValueError: a pattern is not [1, head, token, token], or layers differ in their number of tokens.
     """
     shapes = dict.fromkeys(tuple(captured[site].shape) for site in captured)
     sizes = {shape[-2:] for shape in shapes}
@@ -130,7 +132,7 @@ def _token_count(name: str, captured: Capture) -> int:
 
 
 def _square_patches(tokens: int, height: int, width: int) -> Shape | None:
-    """Return rows and columns of patches as wide as high; None if there are not that many."""
+    """Return the rows and columns of a grid of square patches; None if no such grid fits the number of tokens."""
     for extra in EXTRA_TOKEN_COUNTS:
         rows, columns = (round(math.sqrt((tokens - extra) * side)) for side in (height / width, width / height))
         if rows * columns == tokens - extra > 0 and rows * width == columns * height:
@@ -139,7 +141,12 @@ def _square_patches(tokens: int, height: int, width: int) -> Shape | None:
 
 
 def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None) -> Program | LocalProgram:
-    """Return a program that reads the picture without some patches: portable, or without `weights` the local model.
+    """Return a program that computes logits, [1, label], from the hidden patches, a boolean for each.
+
+    Args:
+        model: the model.
+        patched: the pixels and their patches.
+        weights: storage format of the exported weights; None: the model stays in Python.
 
     Raises:
         ValueError: the model returns no logits, or cannot be exported.

@@ -1,4 +1,4 @@
-"""A model that stays in Python behind the interface of a `portable.Program`, for a page with a kernel."""
+"""A model that runs in Python with the interface of a `portable.Program`, for a page with a kernel."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ DTYPES = {"float32": torch.float32, "bool": torch.bool}
 
 
 class LocalProgram:
-    """A function of a model's outputs, with the inputs and edits of a `portable.Program`.
+    """A function that runs a model in Python, with the inputs and edits of a `portable.Program`.
 
     Args:
-        function: calls the model; returns tensors by name. It is called in eval mode and without gradients.
-        inputs: name -> "float32", "bool", or the number of ids there are, in the function's order.
+        model: the model.
+        function: runs the model and returns tensors by name. It is called in eval mode and without gradients.
+        inputs: name -> "float32", "bool", or for ids their number, in the order of the function's arguments.
     """
 
     def __init__(self, model: nn.Module, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, str | int]):
         self.model, self.function, self.inputs = model, function, dict(inputs)
 
     def __call__(self, *inputs: Tensor, off: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
-        """Return the outputs with these heads switched off: [{site, head}, ...]."""
+        """Return the outputs by name; the heads in `off`, [{site, head}, ...], are switched off."""
         changes = _head_edits(off)
         with capture(self.model, list(changes), edit=changes) if changes else nullcontext():
             return self._outputs(inputs)
 
     def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Capture]:
-        """Return the outputs and the captured patterns of all heads."""
+        """Return the outputs by name, and a capture of the patterns of all heads."""
         with capture(self.model, "*.pattern", edit=_head_edits(off)) as captured:
             outputs = self._outputs(inputs)
         return outputs, captured
@@ -47,10 +48,10 @@ class LocalProgram:
         return {name: torch.as_tensor(value).detach().cpu() for name, value in outputs.items()}
 
     def decode_inputs(self, message: Any) -> list[Tensor]:
-        """Return the inputs that a page sends as [[name, shape, numbers], ...], which may have any content.
+        """Return the inputs in a message of the page, [[name, shape, numbers], ...], as tensors.
 
         Raises:
-            ValueError: they are not this program's.
+            ValueError: the message has another form, lacks an input, or has an id out of range.
         """
         try:
             named = {name: (shape, numbers) for name, shape, numbers in message}
@@ -66,7 +67,7 @@ class LocalProgram:
 
 
 def max_positions(model: nn.Module) -> int | None:
-    """Return the model's maximum number of positions, as stated by ours or by those of Hugging Face."""
+    """Return a model's maximum number of positions, from its `context` or Hugging Face config; None if unknown."""
     count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
     return None if count is None else int(count)
 

@@ -1,4 +1,4 @@
-"""What a language model writes next, after temperature, top-k and top-p."""
+"""The next-token probabilities of a language model after temperature, top-k and top-p, for a static picture."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ def next_answer(
     tokenizer: Any, logits: Float[Tensor, " vocab"], temperature: float, top_k: int | None, top_p: float | None
 ) -> Answer:
     """Return the likeliest next tokens, with their probabilities before and after top-k and top-p.
+
+    Args:
+        tokenizer: gives a label for each id.
+        logits: the logits of the next token.
+        temperature: the temperature of sampling.
+        top_k: number of tokens to keep; None: all.
+        top_p: probability mass to keep; None: all.
 
     Raises:
         ValueError: the logits are not finite.

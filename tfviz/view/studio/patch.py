@@ -1,4 +1,4 @@
-"""The studio of activation patching: a language model reads two texts, and one run takes activations of the other's."""
+"""`view.patch`, the studio of activation patching: a corrupt run of a model with activations of a clean run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CHOICES = ("clean", "corrupt", "answer", "other", "place")
 COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
-MAX_PLACES = 400  # layers times positions, of which the static picture shows the table
+MAX_PLACES = 400  # layers times positions, up to which the static picture shows the table
 
 
 def patch(
@@ -49,28 +49,28 @@ def patch(
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | PatchWidget:
-    """Patch a language model by hand: run a corrupt text with one activation of a clean text's run.
+    """Explore activation patching: run a corrupt text with one activation of a clean text's run.
 
-    Each cell of two tables is a place: the residual stream before a layer at a position, or a head's output at all
-    positions. A click patches it there. A number is the change of the metric that `study.patch` returns for the same
-    place: the logit of the clean text's answer minus that of the corrupt text's, after the last token. The model is
-    embedded in the page and computes there, also for texts that are typed there.
+    The page shows two tables. A cell of the first stands for the residual stream before a layer at a position. A cell
+    of the second stands for a head's output at all positions. A click on a cell patches this activation. The number in
+    a cell is the change of the metric, as in `study.patch`: the logit of the clean text's answer minus the logit of the
+    corrupt text's answer, after the last token. The model is embedded in the page and runs there, also for texts that
+    the reader types.
 
     Args:
-        model: a language model that reads from left to right, of a stack of blocks, such as `models.GPT` or a
-            `GPT2LMHeadModel`: returns logits [batch, position, vocab], or an object that has them as `.logits`, for ids
-            [batch, position].
+        model: a causal language model with a stack of blocks, such as `models.GPT` or `GPT2LMHeadModel`. It returns
+            logits [batch, position, vocab], or an object that has them as `.logits`, for ids [batch, position].
         tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
             `kernel`, any tokenizer, since Python then encodes.
-        clean: the text with the answer in question.
-        corrupt: a text with another answer, of as many tokens, with the words that matter at the same positions.
+        clean: the text whose run provides the activations.
+        corrupt: a text with another answer and as many tokens, in which corresponding tokens have the same positions.
         title: the title.
-        answers: the next tokens after the clean and after the corrupt text, whose logits are compared: texts of one
-            token each, such as `(" Mary", " John")`, or ids; None: the likeliest of each.
+        answers: the tokens after the clean and the corrupt text whose logits are compared: texts of one token each,
+            such as `(" Mary", " John")`, or ids; None: the likeliest next token of each text.
         weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the heads of the corrupt text.
+        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the heads of the corrupt text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
             {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
 
@@ -146,7 +146,7 @@ def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
     """Return the ids of both answers.
 
     Raises:
-        ValueError: there are not two different ones; one is not a single token of the vocabulary.
+        ValueError: there are not two different answers, or an answer is not a single token of the vocabulary.
     """
     if isinstance(answers, str) or len(answers) != 2:
         raise ValueError(f"answers are {answers!r}; give two, of the clean and of the corrupt text")
@@ -168,7 +168,7 @@ def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
 
 
 def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
-    """Return the logits after the last token of a text, [vocab]."""
+    """Return the logits after the last token of a text without a patch, [vocab]."""
     count = len(ids)
     return program(
         ids[None],
@@ -182,14 +182,14 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
 def _patched_places(
     model: nn.Module, tokenizer: Any, sites: PatchSites, ids: Sequence[Tensor], answers: Sequence[int], bars: Picture
 ) -> Picture:
-    """Return a picture of the page's first table: the residual stream before each layer, patched at each position.
+    """Return a picture of the page's first table: the effect of patching each layer's input at each position.
 
     Args:
         model: as for `patch`.
         tokenizer: as for `patch`.
         sites: where the model can be patched.
-        ids: of the clean and the corrupt text.
-        answers: their next tokens.
+        ids: the ids of the clean and the corrupt text, [position] each.
+        answers: the ids of the tokens whose logits are compared.
         bars: the picture of the next tokens, whose title and summary are kept.
     """
     right, other = tokenizer.tokens(torch.tensor(list(answers)))
@@ -213,7 +213,7 @@ def _patched_places(
 
 
 def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:
-    """Return a picture of the likeliest next tokens of each run: "clean", "corrupt" or "patched"."""
+    """Return a picture of the answers and the likeliest next tokens; `logits` [vocab] are by run, such as "clean"."""
     shares = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
     likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))

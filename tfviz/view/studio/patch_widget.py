@@ -1,4 +1,4 @@
-"""The studio of activation patching with a kernel, in which the model runs in Python."""
+"""The widget of `view.patch(kernel=True)`: activation patching with the model in Python."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class PatchWidget(ModelWidget):
     position or head; [] for nothing).
 
     Args:
-        ids: the ids of both texts.
-        draw: draws the likeliest next tokens.
+        ids: the ids of the clean and the corrupt text, [position] each.
+        draw: draws the likeliest next tokens of each run.
 
     Attributes:
         logits: after the last token of each text, [vocab].
@@ -68,7 +68,7 @@ class PatchWidget(ModelWidget):
         )
 
     def _texts(self) -> Tensor | None:
-        """Return the ids of both texts, [2, position]; None if the model cannot compare them."""
+        """Return the ids of both texts, [2, position]; None if they differ in length, or are empty or too long."""
         clean, corrupt = (self._tokenizers[0].encode(self.state[name]) for name in ("clean", "corrupt"))
         is_readable = len(clean) == len(corrupt) and 0 < len(clean) <= self.document["context"]
         return torch.stack([clean, corrupt]) if is_readable else None

@@ -1,4 +1,4 @@
-"""Export a language model as a program in which activations of another run can be put in place of its own."""
+"""Export a language model as a program whose activations can be replaced by those of another run."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Replace = Callable[[Tensor], Tensor]
 
 
 class PatchSites(NamedTuple):
-    """Where a model can be patched.
+    """The modules at which a model can be patched, and the sizes of their activations.
 
     Attributes:
         blocks: paths of the blocks of its stack, whose input is the residual stream.
-        dim: of the residual stream.
-        attentions: paths of the modules that have heads.
-        projections: of each attention, the path of the module that takes the outputs of all heads, one after another.
-        heads: of each attention.
-        size: of a head's output.
+        dim: width of the residual stream.
+        attentions: paths of the attention modules.
+        projections: for each attention, the path of its output projection, which takes the concatenated head outputs.
+        heads: number of heads of each attention.
+        size: width of a head's output.
     """
 
     blocks: list[str]
@@ -47,17 +47,17 @@ class PatchSites(NamedTuple):
 
     @property
     def block_labels(self) -> list[str]:
-        """A label for each block, its number where that is enough."""
+        """A label for each block: its number, if that is unique."""
         return site_axis([f"{path}.input" for path in self.blocks])[1]
 
     @property
     def attention_labels(self) -> list[str]:
-        """A label for each attention, its number where that is enough."""
+        """A label for each attention: its number, if that is unique."""
         return site_axis([f"{path}{HEADS}" for path in self.attentions])[1]
 
 
 def find_sites(model: nn.Module) -> PatchSites:
-    """Return where a model can be patched, which is found out by running it once.
+    """Return the modules at which a model can be patched, found by running it once.
 
     Raises:
         ValueError: there is no stack of blocks, or no attention whose heads' outputs pass through one projection; sizes
@@ -99,12 +99,12 @@ def find_sites(model: nn.Module) -> PatchSites:
 
 
 def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Tensor) -> str | None:
-    """Return the path of the module inside an attention that takes its heads' outputs; None if there is none.
+    """Return the path of an attention's output projection; None if no module takes the concatenated head outputs.
 
     Args:
-        taken: path of each module without parts -> the input of each of its calls.
+        taken: path of each module without submodules -> the input of each of its calls.
         attention: path of the attention.
-        heads: outputs of its heads, [batch, head, position, size].
+        heads: outputs of its heads, [batch, head, position, dim].
     """
     joined = heads.transpose(1, 2).flatten(2)
     tolerance = EQUAL_INPUT_TOLERANCE * float(joined.abs().max())
@@ -118,14 +118,15 @@ def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Ten
 def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Program:
     """Export a model as a program whose activations can be replaced at chosen places.
 
-    Its inputs are the ids [1, position]; `stream_at` [layer, position] and `heads_at` [layer, head, position], True
-    where what the model computes is replaced by `streams` [layer, position, dim] and `heads` [layer, position, head,
-    dim]. Its outputs are the logits after the last token, [vocab], and the `streams` and `heads` of this run.
+    The program takes ids [1, position], `stream_at` [layer, position], `streams` [layer, position, dim], `heads_at`
+    [layer, head, position] and `heads` [layer, position, head, dim]. Where `stream_at` is True, `streams` replaces the
+    activations of the model, and likewise for heads. The program returns the logits after the last token, [vocab], and
+    the `streams` and `heads` of this run, before replacement.
 
     Args:
-        model: called with ids [batch, position], returns logits, or an object that has them as `.logits`.
-        sites: where it can be patched.
-        weights: storage format; see `export`.
+        model: returns logits, or an object that has them as `.logits`, for ids [batch, position].
+        sites: where the model can be patched.
+        weights: storage format of the weights; see `export`.
 
     Raises:
         ValueError: the model cannot be exported.
@@ -164,18 +165,18 @@ def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Progra
 def patched_logits(
     model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], place: tuple[str, int, int]
 ) -> Float[Tensor, "vocab"]:
-    """Return the logits after the last token of the second text, run with one activation of the first text's run.
+    """Return the logits after the last token of the second text, with one activation of the first text's run.
 
-    Both are run as a batch, in which the activation is copied.
+    Both texts are run as one batch, in which the activation is copied from the first to the second.
 
     Args:
         model: as for `export_patching`.
-        sites: where it can be patched.
-        texts: ids of both.
-        place: "streams", the layer and the position; or "heads", the layer and the head.
+        sites: where the model can be patched.
+        texts: the ids of both texts.
+        place: ("streams", layer, position) or ("heads", layer, head).
 
     Raises:
-        ValueError: there is no such place.
+        ValueError: the layer, position or head does not exist.
     """
     table, layer, at = place
     paths, count = (sites.blocks, texts.shape[1]) if table == "streams" else (sites.projections, sites.heads)
@@ -201,7 +202,7 @@ def _numbered(paths: Sequence[str], replace: Callable[[int, Tensor], Tensor]) ->
 
 
 def _replacing_inputs(model: nn.Module, replace: Mapping[str, Replace]) -> AbstractContextManager[None]:
-    """Replace the first tensor that each of these modules takes by what a function makes of it."""
+    """Return a context in which functions, by path of a module, replace the first tensor that the module takes."""
 
     def before(path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if args:

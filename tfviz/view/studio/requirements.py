@@ -1,4 +1,4 @@
-"""Check that a model and a tokenizer suit a studio; export the program and frame the text of studios of one text."""
+"""Check that a model and a tokenizer suit a studio, and prepare its program, tokenizer and text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, Inputs
 
 DEFAULT_CONTEXT = 1024  # tokens of a model that states no limit
-MAX_LOGITS_RATIO = 1.1  # logits per token of the vocabulary: some models round the number up
+MAX_LOGITS_RATIO = 1.1  # logits per token of the vocabulary, which some models pad
 QUANTIZED_PACKAGES = ("torch.ao.nn.quantized", "torch.nn.quantized")
 PROBE_TOKENS = 5  # of the text that tests whether a model is causal
 
 
 def check_logits_width(width: int, tokenizer: Any, name: str = "the tokenizer") -> None:
-    """Raise ValueError if a model has fewer logits per token than the tokenizer has tokens, or many more."""
+    """Raise ValueError if a model has fewer logits per position than the tokenizer has tokens, or many more."""
     if not len(tokenizer) <= width <= MAX_LOGITS_RATIO * len(tokenizer):
         raise ValueError(
             f"the model chooses among {width:,} tokens, {name} has {len(tokenizer):,}: give the model's own"
@@ -41,7 +41,7 @@ def check_embeddings(
     sizes: int | None = getattr(table, "num_embeddings", None)
     cause: Exception | None = None
     try:
-        if sizes is None and model_device(model).type == "cpu":  # on a GPU a wrong id would end the session
+        if sizes is None and model_device(model).type == "cpu":  # on a GPU an invalid id would make CUDA unusable
             program(torch.full((1, 2), len(tokenizer) - 1))
     except (IndexError, RuntimeError, ValueError) as error:
         sizes, cause = 0, error
@@ -96,7 +96,7 @@ def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
 
 
 def _looks_ahead(model: nn.Module, tokenizer: Any) -> bool | None:
-    """Return whether the logits of a token depend on those after it; None if unknown."""
+    """Return whether the logits of a token depend on later tokens; None if this cannot be tested."""
     length = min(PROBE_TOKENS, max_positions(model) or PROBE_TOKENS)
     count = min(len(tokenizer), getattr(getattr(model, "config", None), "vocab_size", None) or len(tokenizer))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
@@ -106,7 +106,7 @@ def _looks_ahead(model: nn.Module, tokenizer: Any) -> bool | None:
     other[0, -1] = 3 - text[0, -1]
     first, second = (_logits(model, ids) for ids in (text, other))
     far = (first[:, :-1] - second[:, :-1]).abs().max()
-    noise = torch.finfo(first.dtype).eps * float(first.abs().max()) / 4  # a causal model repeats itself exactly
+    noise = torch.finfo(first.dtype).eps * float(first.abs().max()) / 4  # a causal model returns identical logits
     return float(far) > noise if bool(far.isfinite()) else None
 
 
@@ -134,7 +134,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
 
 
 def text_axes(tokenizer: Any) -> AxisWords:
-    """Return a function that returns the words of the maps of one text, from its ids."""
+    """Return a function from the inputs of the program "read" to the query and key tokens of its maps."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
         text = tokenizer.tokens(inputs["read"][0][0])
@@ -144,10 +144,15 @@ def text_axes(tokenizer: Any) -> AxisWords:
 
 
 def text_program(model: nn.Module, tokenizer: Any, weights: str | None) -> Program | LocalProgram:
-    """Return a program that reads one text of any length: portable, or without `weights` the local model.
+    """Return a program that computes logits from the ids of one text, [1, position], of any length.
+
+    Args:
+        model: the model.
+        tokenizer: its tokenizer.
+        weights: storage format of the exported weights; None: the model stays in Python.
 
     Raises:
-        ValueError: the model has no weights.
+        ValueError: the model has no weights, or cannot be exported.
     """
 
     def read(ids: Tensor) -> dict[str, Tensor]:
@@ -168,14 +173,14 @@ def check_finite(logits: Tensor) -> None:
 
 
 def context_length(program: Program | LocalProgram) -> int:
-    """Return the maximum number of tokens that the model takes."""
+    """Return the maximum number of tokens that a program takes; `DEFAULT_CONTEXT` if it states no limit."""
     if isinstance(program, LocalProgram):
         return max_positions(program.model) or DEFAULT_CONTEXT
     return program.spec["lengths"]["words"][1] or DEFAULT_CONTEXT
 
 
 def tokenizer_document(tokenizer: Any, kernel: bool) -> dict[str, Any]:
-    """Return a tokenizer with which the page encodes, or, with a kernel, for which the kernel encodes.
+    """Return a tokenizer as plain values; with a kernel, it need only decode in the page.
 
     Raises:
         TypeError: a page cannot encode with an object of this type.
@@ -206,7 +211,7 @@ def check_id(tokenizer: Any, name: str, index: int | None) -> int | None:
 
 
 def frame_text(ids: Tensor, special_tokens: SpecialTokens, context: int) -> Tensor:
-    """Return one text between its special ids, as the model reads it: [1, position].
+    """Return the ids of one text between its special tokens, [1, position].
 
     Raises:
         ValueError: the text is empty, or longer than the model takes.

@@ -22,12 +22,12 @@ MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is w
 
 @torch.no_grad()
 def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMaps | None:
-    """Return the heads of a model that reads one text; None where they have no common map, or the text is long.
+    """Return the attention maps of one text; None if the text is long, or the layers have no maps of one shape.
 
     Args:
-        model: takes ids.
-        ids: [1, position].
-        words: a word for each position.
+        model: takes ids [1, position].
+        ids: the text, [1, position].
+        words: a label for each position.
     """
     if ids.shape[1] > MAX_TOKENS:
         return None
@@ -41,7 +41,7 @@ def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionM
 
 
 def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
-    """Return the text of each token, and for one without a text its word."""
+    """Return the decoded text of each token, or its label if that text is empty."""
     return [
         tokenizer.decode(ids[position : position + 1]) or word for position, word in enumerate(tokenizer.tokens(ids))
     ]
@@ -49,15 +49,15 @@ def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model says.
+    """The answer of a model, as tokens or labels with their probabilities.
 
     Attributes:
-        question: what it answers.
-        names: words or labels.
-        bars: title -> a probability for each name.
-        settings: how they are computed, such as "temperature 0.8".
-        unfiltered: the probabilities before top-k or top-p, for each name; None: all tokens are kept.
-        effects: what each token adds to the first name, in log-odds; None: not measured.
+        question: the heading, such as "What comes next".
+        names: the tokens or labels, most likely first.
+        bars: name of a series -> a probability for each name, [name].
+        settings: how the probabilities are computed, such as "temperature 0.8".
+        unfiltered: the probabilities before top-k and top-p, [name]; None: all tokens are kept.
+        effects: the contribution of each token to the first name, in log-odds, [position]; None: not measured.
     """
 
     question: str
@@ -78,17 +78,17 @@ def with_heads(
     row: int | None,
     answer: Answer,
 ) -> Picture:
-    """Return a picture of the text, the heads and the answer; where the heads have no common map, of the answer alone.
+    """Return a picture of the text, the heads and the answer; `bars` if `text_maps` returns None.
 
     Args:
-        bars: the picture of the answer alone, whose summary both have.
+        bars: the picture of the answer alone, whose summary is kept.
         title: the title.
-        model: takes ids.
-        tokenizer: has a word for each id.
+        model: takes ids [1, position].
+        tokenizer: gives a label and a text for each id.
         ids: the text, [1, position].
-        chosen: the head that shades the text.
-        row: the position that looks; None: the mean of all.
-        answer: what the model says.
+        chosen: the head whose weights shade the text.
+        row: index of the query whose weights are shown; None: the mean over queries.
+        answer: the model's answer.
     """
     maps = text_maps(model, ids, tokenizer.tokens(ids[0]))
     if maps is None:

@@ -11,25 +11,26 @@ from torch import Tensor, nn
 from tfviz.eval_mode import eval_mode
 from tfviz.look import ablate, capture
 
-MAX_HEADS = 96  # of a model with more heads, the first head is opened
+MAX_HEADS = 96  # of a larger model, the first head is opened without ablation
 
 
 class HeadState(TypedDict):
-    """The choices of a studio that select a head."""
+    """The part of a studio's state that selects a head."""
 
     layer: int
     head: int
 
 
 def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
-    """Return the head without which the probabilities change most, by the sum of absolute differences.
+    """Return the head whose ablation changes the probabilities most, by the sum of absolute differences.
 
-    Return the first head if heads cannot be listed, exceed `MAX_HEADS`, or belong to several parts.
+    Return the first head if there are more than `MAX_HEADS`, no patterns can be captured, or the sites differ in more
+    than numbers, as in an encoder-decoder.
 
     Args:
-        model: of one text or picture.
+        model: called with `inputs`.
         inputs: ids [1, position], or pixels [1, channel, height, width].
-        logits_of: takes the logits [answer, choice] from what the model returns.
+        logits_of: returns the logits, with the choices on the last axis, from the model's output.
     """
     first: HeadState = {"layer": 0, "head": 0}
 

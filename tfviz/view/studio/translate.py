@@ -1,4 +1,4 @@
-"""The studio of an encoder-decoder, whose beam search runs in the page or with a kernel."""
+"""`view.translate`, the studio of an encoder-decoder with beam search, in the page or with a kernel."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 8  # largest beam width
 MAX_ALPHA = 2.0  # largest exponent of the length penalty
-MAX_STATIC_WORDS = 24  # in the static picture
+MAX_STATIC_WORDS = 24  # generated tokens in the static picture
 # what `examples` can set
 STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
 
@@ -57,32 +57,32 @@ def translate(
 ) -> View | ModelWidget:
     """Explore an encoder-decoder: type a sentence, watch the beam search, force a word, switch heads off.
 
-    The model is embedded in the page and computes there. The translation equals that of `generate.translate` with the
+    The model is embedded in the page and runs there. The translation equals the result of `generate.translate` with the
     same width, alpha and max_new_tokens, up to the rounding of the weights.
 
     Args:
         model: has `encode` and `decode`, like `models.Transformer`.
-        tokenizers: one of `tfviz.text` for both languages, or two, for the source and the target; the target's has
-            `[BOS]` and `[EOS]`, which begin and end its texts. Fast tokenizers of transformers are accepted as in
-            `write`.
+        tokenizers: one tokenizer of `tfviz.text` for both languages, or two, for the source and the target. The
+            target's tokenizer has `[BOS]` and `[EOS]`, which begin and end its texts. Fast tokenizers of transformers
+            are accepted as in `write`.
         sentence: the sentence shown first.
         title: the title.
         width: initial beam width, 1 to 8; see `generate.beam.steps`.
         alpha: initial exponent of the length penalty, 0 to 2.
         max_new_tokens: maximum number of tokens in a translation, including its end token.
-        eos: the token that ends each source, as in training; None for no such token.
+        eos: the token that ends each source, as in training; None: no such token.
         weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the cross-attention of the last text.
+        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the cross-attention of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
             `{"A longer one": {"sentence": "..."}}`.
 
     Raises:
-        TypeError: a tokenizer cannot be exported, or has no tokens for beginning and end.
-        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; a control is out
-            of range; the sentence is too long, or empty with `eos=None`; there are not one or two tokenizers, or
-            they do not fit the model; its logits are not finite.
+        TypeError: a page cannot encode with an object such as a tokenizer passed.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; `width`, `alpha`
+            or `max_new_tokens` is out of range; the sentence is too long, or empty with `eos=None`; there are not one
+            or two tokenizers, they do not fit the model, or they lack a special token; its logits are not finite.
     """
     checks.between(1, MAX_WIDTH, width=width)
     checks.between(0, MAX_ALPHA, alpha=alpha)
@@ -137,7 +137,7 @@ def _view_in_page(
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
-    """Return a function that pictures the likeliest word at each position of a request's text."""
+    """Return a function that draws the likeliest token at each position of a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
@@ -149,12 +149,12 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
 
 
 def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
-    """Return the probability of each token, 0 for tokens that are never generated."""
+    """Return the probability of each token, [..., vocab]; 0 for tokens that are never generated."""
     return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed, dtype=torch.long), 0)
 
 
 def _cross_words(source: Any, target: Any) -> AxisWords:
-    """Return a function that returns the words of the cross-attention: written and next, and read."""
+    """Return a function from inputs to the labels of cross-attention: generated tokens and "…", and source tokens."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
         return {"cross": ([*target.tokens(inputs["decode"][0][0][1:]), "…"], source.tokens(inputs["encode"][0][0]))}
@@ -163,7 +163,7 @@ def _cross_words(source: Any, target: Any) -> AxisWords:
 
 
 def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, LocalProgram]:
-    """Return both halves as programs that stay in Python."""
+    """Return the encoder and the decoder as programs whose model stays in Python."""
     encode, decode, _ = encode_and_decode(model)
     inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "attention_mask": "bool"}
     return {
@@ -173,7 +173,7 @@ def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, Loc
 
 
 def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
-    """Return the maximum number of tokens of a text, None if unlimited."""
+    """Return the maximum number of tokens on an axis of a program; None if it states no limit."""
     return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
@@ -193,7 +193,8 @@ def _check_model(model: nn.Module) -> None:
     """Raise an error unless the model is an encoder-decoder that this studio supports.
 
     Raises:
-        ValueError: it has no `encode` and `decode`, or is quantized.
+        ValueError: it has no `encode` and `decode`, or its weights are quantized, in half precision, or on the meta
+            device.
     """
     if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
         raise ValueError(
@@ -205,7 +206,7 @@ def _check_model(model: nn.Module) -> None:
 
 
 def _special_id(tokenizer: Any, token: str, name: str) -> int:
-    """Return the id of a token that a translation requires.
+    """Return the id of a special token; `name` describes the tokenizer in the message.
 
     Raises:
         ValueError: there is no such token.
@@ -239,7 +240,7 @@ def _check_tokenizers(programs: Mapping[str, Any], source: Any, target: Any) -> 
 def _greedy(
     document: TranslateDocument, programs: dict[str, Program], ids: Tensor, size: int
 ) -> tuple[list[int], list[float]]:
-    """Return the likeliest of `size` tokens at each step, and its probability, for the static picture."""
+    """Return the ids and probabilities of the greedy translation, among the first `size` ids of the vocabulary."""
     memory = programs["encode"](ids[None])
     text, shares = [document["begin"]], list[float]()
     max_tokens = min(document["max_tokens"], MAX_STATIC_WORDS)
@@ -254,7 +255,7 @@ def _greedy(
 
 
 def _cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> list[Tensor]:
-    """Return the decoder's attention to the source, [head, written, read] of each layer."""
+    """Return the decoder's attention to the source, [head, target, source] for each layer."""
     patterns: list[Tensor] = []
 
     def record(pattern: Tensor) -> Tensor:
@@ -269,7 +270,7 @@ def _cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[i
 
 
 def _sharpest_head(maps: Sequence[Tensor]) -> HeadState:
-    """Return the head whose largest weights are largest, in the mean over the written tokens: it is opened first."""
+    """Return the head, opened first, with the highest maximum weight, averaged over the target tokens."""
     sharpness = [layer.amax(-1).mean(-1) for layer in maps]
     layer = max(range(len(maps)), key=lambda i: sharpness[i].max().item())
     return {"layer": layer, "head": int(sharpness[layer].argmax())}

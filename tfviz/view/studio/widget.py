@@ -1,4 +1,4 @@
-"""Studios with a kernel: the model stays in Python, which answers the requests of the page."""
+"""The widget of studios with a kernel: the model stays in Python and answers the requests of the page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ with extra("lessons"):
 NOTE_STATIC = (
     "Static: a model in Python computed this, and its kernel has ended. The heads of the last request are shown."
 )
-MAX_FLOAT32_WEIGHTS = 1_000_000  # more weights are sent as bytes
+MAX_FLOAT32_WEIGHTS = 1_000_000  # more weights are sent as 8-bit codes
 
 
 class Request(NamedTuple):
@@ -38,23 +38,23 @@ class Request(NamedTuple):
     off: Sequence[Mapping[str, Any]] = ()
 
 
-Inputs = Mapping[str, Sequence[Tensor]]  # of each program
+Inputs = Mapping[str, Sequence[Tensor]]  # inputs of each program, by its name
 DrawStatic = Callable[[Request, Mapping[str, Tensor]], Picture]  # from a request and its outputs
-AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> words of rows and columns
+AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> query tokens and key tokens
 
 
 class ModelWidget(KernelWidget):
     """A widget whose model runs in Python at the page's request; see `kernel=True` of the studios.
 
-    `state` is a trait that Python may read, set and observe: what the reader typed and chose, such as `text` and `off`,
-    a list of [site, head].
+    `state` is a trait that Python may read, set and observe. It holds what the reader typed and chose, such as `text`
+    and `off`, a list of [site, head].
 
     Args:
         programs: the programs that the page may run, by name.
         document: the document of the studio.
         first: the first inputs of each program; the last program's are displayed.
         draw_static: draws the static picture of a request and its outputs.
-        axis_words: returns the words of the maps' rows and columns by part, such as {"": (rows, columns)}.
+        axis_words: returns the query and key tokens of the maps by part, such as {"": (rows, columns)}.
         tokenizers: the tokenizers, in the order of the document.
     """
 
@@ -77,7 +77,7 @@ class ModelWidget(KernelWidget):
         super().__init__(document=dict(document), state=dict(document["state"]))
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return a program's outputs, with maps if the page wants them; or the ids of texts."""
+        """Return a program's outputs, with attention maps if the page asks for them, or the ids of texts."""
         if "encode" in request:
             return {"ids": self._encoded(request["encode"], request.get("tokenizer"))}, []
         program = self._programs[request["run"]]
@@ -107,7 +107,7 @@ class ModelWidget(KernelWidget):
         return self._last
 
     def view(self) -> View:
-        """Return the heads of the displayed text, without a kernel: to save, or to leave in a page."""
+        """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
         outputs, captured = self._programs[request.program].run(request.inputs, request.off)
         words = self._axis_words({**self._inputs, request.program: request.inputs})
@@ -122,7 +122,7 @@ class ModelWidget(KernelWidget):
 
 
 def packed_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
-    """Return maps for a page: weights unchanged, or as 8-bit codes if there are many; masks once.
+    """Return captured maps for a page: weights as float32, or as 8-bit codes if there are many, and distinct masks.
 
     A mask is [query, key] for all heads, or [head, query, key] if heads differ.
     """
@@ -137,7 +137,7 @@ def packed_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
-    """Return the mask of the heads of the first text."""
+    """Return the mask of the first batch element as bytes; all True if `allowed` is None."""
     if allowed is None:
         return _bytes(torch.ones(weights.shape[-2:], dtype=torch.bool))
     heads = allowed.broadcast_to(weights.shape)[0].reshape(-1, *weights.shape[-2:])

@@ -1,4 +1,4 @@
-"""The studio of a language model, which runs in the page or with a kernel."""
+"""`view.write`, the studio of a causal language model that continues a prompt, in the page or with a kernel."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tfviz.view.studio.static_studio import with_heads
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
-MAX_WRITTEN_TOKENS = 400  # of one run
+MAX_WRITTEN_TOKENS = 400  # generated in one run
 MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
 # what `examples` can set
 STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
@@ -50,31 +50,31 @@ def write(
 ) -> View | WriteWidget:
     """Explore a language model: type a prompt, see and choose the next token, switch heads off.
 
-    The model is embedded in the page and computes there. The text for a seed equals that of `generate.text`, up to the
-    rounding of the weights.
+    The model is embedded in the page and runs there. The text for a seed equals the result of `generate.text`, up to
+    the rounding of the weights.
 
     Args:
-        model: returns logits [batch, position, vocab] for ids [batch, position]; with a `new_cache()`, as `models.GPT`
-            has, each new token is computed alone.
+        model: returns logits [batch, position, vocab] for ids [batch, position]. If it has a method `new_cache`, as
+            `models.GPT` does, the model computes only the new token at each step.
         tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, whose special tokens are omitted; with
             `kernel`, any tokenizer, since Python then encodes.
         prompt: the prompt shown first.
         title: the title.
-        temperature: initial value of its control; see `generate.Sampler`.
-        top_k: initial value of its control; see `generate.Sampler`.
-        top_p: initial value of its control; see `generate.Sampler`.
-        seed: initial value of its control; see `generate.Sampler`.
+        temperature: initial temperature; see `generate.Sampler`.
+        top_k: initial number of tokens to sample from; None: all.
+        top_p: initial probability mass of the tokens to sample from, above 0 and up to 1; None: all tokens.
+        seed: initial seed, from 0 to 2**53 - 1.
         weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page, in bytes; None: no limit.
-        kernel: keep the model in Python, which answers while the notebook's kernel runs, for models too large for a
-            page. A page without its kernel shows the heads of the last state.
+        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
+            large for a page. Without its kernel, the page shows the heads of the last state.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"A sonnet":
-            {"prompt": "Shall I compare"}}`; the standard ones follow.
+            {"prompt": "Shall I compare"}}`; the standard examples follow.
 
     Raises:
-        TypeError: `tokenizer` is not such a tokenizer.
+        TypeError: `tokenizer` is not a tokenizer that a page can use.
         ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the prompt is
-            empty or too long; the tokenizer does not fit the model; a control is out of range.
+            empty or too long; the tokenizer does not fit the model; an initial value is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
     tokenizer = subwords.as_tokenizer(tokenizer)
@@ -112,7 +112,7 @@ def write(
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
-    """Return a note on how rounding to 8 bits changes the model's output on the prompt."""
+    """Return a note that compares the prompt's cross-entropy with 8-bit weights and with the model's own weights."""
     with eval_mode(model):
         outputs = model(ids[None].to(model_device(model)))
     exact = extract_logits(outputs)[0, :, : logits.shape[-1]].float().cpu()
@@ -121,7 +121,7 @@ def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
 
 
 def _widget(model: nn.Module, tokenizer: Any, document: WriteDocument) -> WriteWidget:
-    """Return the studio whose model stays in Python."""
+    """Return the widget of a studio whose model stays in Python."""
     from tfviz.view.studio.write_widget import WriteWidget
 
     widget = WriteWidget(model, tokenizer, document)

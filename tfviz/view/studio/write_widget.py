@@ -1,4 +1,4 @@
-"""The studio of a language model with a kernel, whose text can be read and set in Python."""
+"""The widget of `view.write(kernel=True)`: a language model in Python, whose text Python can read and set."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from tfviz.view.studio.widget import ModelWidget, Request
 class WriteWidget(ModelWidget):
     """A widget whose language model runs in Python at the page's request; see `view.write(kernel=True)`.
 
-    `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all that was written, [index of the
-    token before, id]), `node` (the index there of the last token that is shown, -1 for none), `off` (a list of [site,
+    `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all generated tokens, [index of the
+    previous token, id]), `node` (the index in `tree` of the last token shown, -1 for none), `off` (a list of [site,
     head]), `temperature`, `top_k`, `top_p`, `seed`.
     """
 
