@@ -28,59 +28,59 @@ export interface TokenGroups {
   cols: number[];
 }
 
-/** The arrangement of the tokens of a side on a picture, in rows and columns of patches. */
+/** The grid of patches that the tokens of an axis form on a picture. */
 export interface Patches {
-  /** the token of the first patch; earlier tokens are not on the picture. */
+  /** the index of the first patch's token; earlier tokens are not on the picture. */
   first: number;
   rows: number;
   columns: number;
-  /** the first row is the lowest, as the frequencies of a spectrogram. */
+  /** whether the first row of patches is the lowest, as in a spectrogram. */
   upward: boolean;
 }
 
-/** The sides of attention maps that lie on a picture; null for a side of words. */
+/** The patch grids of the query axis and the key axis; null for an axis that is not on the picture. */
 export interface PatchSides {
   rows: Patches | null;
   cols: Patches | null;
 }
 
-/** A tensor as it is stored: numbers of one type, or 8-bit steps with a scale for each row, deflated. */
+/** A tensor in the data, compressed by zlib: float16, or int8 with a scale for each row. */
 export interface StoredWeight {
   shape: number[];
-  /** dtype for computations. */
+  /** the dtype for computations. */
   dtype: "float32";
-  /** dtype in the data. */
+  /** the dtype in the data. */
   stored: "float16" | "int8";
-  /** the place of the numbers in the data. */
+  /** the byte range of the numbers. */
   at: Piece;
-  /** the place of float32 factors of the steps, one for each row. */
+  /** the byte range of the float32 scales by which int8 numbers are multiplied, one for each row. */
   scale?: Piece;
 }
 
 /** The queries and keys from which the heads of a layer are computed. */
 export interface QueriesAndKeys {
-  /** the factor of the products of queries and keys. */
+  /** the factor of the dot products of queries and keys. */
   scale: number;
   /** the queries of each head, [position, dim]. */
   query: StoredWeight[];
-  /** the keys of each head; fewer than heads if heads share keys. */
+  /** the keys of each head, [position, dim]; fewer than heads if heads share keys. */
   key: StoredWeight[];
 }
 
 /** The attention maps of one capture. */
 export interface MapsPart {
   name: string;
-  /** a word for each query. */
+  /** a label for each query. */
   rows: string[];
-  /** a word for each key. */
+  /** a label for each key. */
   cols: string[];
   /** the site of each layer. */
   sites: string[];
   layers: number;
   heads: number;
-  /** null if each token is a word. */
+  /** the grouping of tokens into words; null if each token is a word. */
   groups: TokenGroups | null;
-  /** for each head, layer by layer: the place of its deflated codes (255 times the square root of a weight), and the number of cells, down and across, for each code. */
+  /** for each head, layer by layer: start and length of its deflated codes (255 times the square root of a weight), and the side, in cells, of the square that each code stands for. */
   weights: [number, number, number][];
   /** the index of each head's mask in the document; null: there are no masks. */
   masks: (number | null)[] | null;
@@ -88,7 +88,7 @@ export interface MapsPart {
   key_ranges: (number | null)[] | null;
   /** the queries and keys of each layer, if the page computes the weights; null: their maps are stored. */
   computed?: QueriesAndKeys[] | null;
-  /** the number of keys stored for each query, if not all. */
+  /** the number of strongest keys stored for each query; if missing, all keys are stored. */
   top?: number;
   patches?: PatchSides;
 }
@@ -97,9 +97,9 @@ export interface MapsPart {
 export interface ImageSpec {
   /** a data URL. */
   src: string;
-  /** pixels. */
+  /** the width of the original picture, in pixels. */
   width: number;
-  /** pixels. */
+  /** the height of the original picture, in pixels. */
   height: number;
 }
 
@@ -127,7 +127,7 @@ export interface HeadsState {
   cols: number[];
   /** the smallest weight that is drawn as a line. */
   min_weight: number;
-  /** the maximum number of lines of a word. */
+  /** the maximum number of lines of a token. */
   max_links: number;
   /** whether the weights shown are those "from" a chosen query, or "to" a chosen key. */
   direction: "from" | "to";
@@ -141,9 +141,9 @@ export interface HeadsDocument {
   /** a sentence on omitted data and on gaps of the capture. */
   note: string;
   state: HeadsState;
-  /** a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look. */
+  /** one bit for each cell, [query, key], most significant bit first; 1 where attention is allowed; deflated. */
   masks: Piece[];
-  /** int32, the first key of each query, then one past its last. */
+  /** int32, the first key of each query, then for each query one past its last key; deflated. */
   key_ranges: Piece[];
   /** the title; if empty, a description of what is shown. */
   title: string;
@@ -159,18 +159,18 @@ export interface HeadsDocument {
   picture?: ImageSpec;
 }
 
-/** A rule for where a query may look, in one size or several. */
+/** A rule for which keys a query may attend to, in one or several sizes. */
 export interface Predicate {
   name: string;
-  /** the text of the slider at each size; [""] if there is no slider. */
+  /** the label of each size on the slider; [""] if there is no slider. */
   sizes: string[];
   /** the index of each size's mask in the document. */
   masks: number[];
 }
 
-/** The combination of predicates. */
+/** The combination of predicates that the reader chose. */
 export interface MasksState {
-  /** by name; one that is not named is off. */
+  /** the role of each predicate, by name; predicates without an entry are off. */
   roles: Record<string, Role>;
   /** the index of each predicate's size. */
   sizes: Record<string, number>;
@@ -187,9 +187,9 @@ export interface MasksDocument {
   predicates: Predicate[];
   /** packed as in `HeadsDocument`. */
   masks: Piece[];
-  /** a word for each query. */
+  /** a label for each query. */
   rows: string[];
-  /** a word for each key. */
+  /** a label for each key. */
   cols: string[];
   /** names of rows and columns. */
   axes: string[];
@@ -209,19 +209,19 @@ export interface TablePanel {
   /** the end of the scale. */
   limit: number;
   dividers?: Divider[];
-  /** write the number into each cell. */
+  /** whether the number is written into each cell. */
   numbered?: boolean;
   /** the text of each cell, instead of a number. */
   texts?: string[][];
-  /** for each cell, words and their numbers in descending order. */
+  /** for each cell, tokens and their numbers, in descending order. */
   details?: [string, number][][][];
 }
 
-/** Tables side by side. */
+/** Tables that are shown side by side. */
 export interface TableSheet {
   name: string;
   panels: TablePanel[];
-  /** a sentence above them. */
+  /** a sentence above the tables. */
   note?: string;
   /** maximum height of a table, in pixels. */
   height?: number;
@@ -242,7 +242,7 @@ export interface TablesDocument {
   state: TablesState;
 }
 
-/** The token whose number is read. */
+/** The index of the token whose number is shown. */
 export interface TokensState {
   token: number;
 }
@@ -257,7 +257,7 @@ export interface TokensDocument {
   scale: ScaleKind;
   /** the end of the scale. */
   limit: number;
-  /** of the numbers. */
+  /** the unit of the numbers. */
   unit: string;
   state: TokensState;
 }
@@ -295,38 +295,40 @@ export interface PointsDocument {
   state: PointsState;
 }
 
-/** The head and the query that are looked at. */
+/** The head and the query that the reader chose. */
 export interface NeuronsState {
   layer: number;
   head: number;
   query: number;
 }
 
-/** The queries and keys of one layer's heads, as they are multiplied. */
+/** The queries and keys of one layer's heads. */
 export interface NeuronsLayer {
+  /** the width of a head's queries and keys. */
   dim: number;
+  /** the factor of the dot products of queries and keys. */
   scale: number;
-  /** of each head, float32 [query, dim]. */
+  /** the queries of each head, float32 [query, dim]. */
   queries: Piece[];
-  /** of each group of heads that share theirs, float32 [key, dim]. */
+  /** the keys of each group of heads that share keys, float32 [key, dim]. */
   keys: Piece[];
-  /** of each head, float32 [query, key], what is added to its scaled scores; null: nothing. */
+  /** what is added to each head's scaled scores, float32 [query, key]; null: nothing. */
   biases: (Piece | null)[];
-  /** of each head, the number of its mask; null: all may be seen. */
+  /** the index of each head's mask in the document; null: all keys are allowed. */
   masks: (number | null)[];
 }
 
-/** Queries and keys of heads. */
+/** The queries and keys of heads, layer by layer. */
 export interface NeuronsDocument {
   kind: "neurons";
   title: string;
-  /** a word for each query. */
+  /** a label for each query. */
   rows: string[];
-  /** a word for each key. */
+  /** a label for each key. */
   cols: string[];
-  /** all of the same number of heads. */
+  /** the layers, which have the same number of heads. */
   layers: NeuronsLayer[];
-  /** as those of heads. */
+  /** packed as in `HeadsDocument`. */
   masks: Piece[];
   state: NeuronsState;
 }
@@ -339,7 +341,7 @@ export interface SliderSpec {
   step: number;
   /** the initial value, as in all other controls. */
   start: number;
-  /** the function takes ints, and there is a program for each. */
+  /** whether the function takes Python ints, with a separate program for each value. */
   integer: boolean;
 }
 
@@ -370,13 +372,13 @@ export interface PointsSpec {
 export interface TableAxes {
   rows: string[];
   cols: string[];
-  /** the function takes the single row, without an axis of rows. */
+  /** whether the function takes the single row as a tensor [column]. */
   flat: boolean;
   /** names of the rows and of the columns. */
   axes?: string[];
 }
 
-/** Numbers in a table. */
+/** A table of numbers to edit. */
 export interface CellsSpec {
   rows: string[];
   cols: string[];
@@ -391,7 +393,7 @@ export interface CellsSpec {
   limits?: number[];
 }
 
-/** Switches in a table. */
+/** A table of switches. */
 export interface SwitchesSpec {
   rows: string[];
   cols: string[];
@@ -433,31 +435,31 @@ export interface ResultSpec {
   result: string;
   kind: DrawingKind;
   title: string;
-  /** words, or the name of the control that has them. */
+  /** labels of the rows, or the name of the control that provides them. */
   rows: string | string[];
-  /** the same. */
+  /** labels of the columns, or the name of the control that provides them. */
   cols: string | string[];
-  /** null: linear, or diverging if a number is below 0. */
+  /** the scale of the colours; null: linear, or diverging if a number is below 0. */
   scale: ScaleKind | null;
   /** the end of the scale; null: the next round number. */
   limit: number | null;
   /** the smallest possible end of the scale. */
   min_limit: number;
-  /** [x, y] of each node of a graph, or the name of the control that has them. */
+  /** [x, y] of each node of a graph, or the name of the control that provides them. */
   positions: string | number[][];
-  /** the diagonal of a graph fills its nodes. */
+  /** whether the numbers on the diagonal of a graph fill its nodes. */
   filled: boolean;
   /** the number of bars, largest first; if missing, all in their order. */
   top?: number;
   /** names of the rows and of the columns, or of the two coordinates of a plane. */
   axes?: string[];
-  /** words of a plane that are drawn in colour, all others in grey; if missing, each in its own colour. */
+  /** labels of points that are drawn in colour, all others in grey; if missing, each has its own colour. */
   mark?: string[];
   /** what the smallest and the largest number of the scale mean. */
   ends?: string[];
   /** what a hatched cell means. */
   hatched?: string;
-  /** of the numbers. */
+  /** the unit of the numbers. */
   unit?: string;
   /** the largest sum of the parts of a stack that fits. */
   budget?: number;
@@ -467,12 +469,12 @@ export interface ResultSpec {
   shared?: string;
 }
 
-/** A tensor that was computed. */
+/** A tensor that a kernel computed. */
 export interface StoredResult {
   shape: number[];
-  /** "int64" is stored in 32 bits, "bool" in a byte. */
+  /** the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8. */
   dtype: "float32" | "int64" | "bool";
-  /** the place of its numbers in the data. */
+  /** the byte range of its numbers in the data. */
   at: Piece;
 }
 
@@ -483,11 +485,11 @@ export interface InteractState {
 
 /** A function with controls. */
 export interface InteractDocument {
-  /** "interact-snapshot": computed by a kernel that has ended. */
+  /** "interact-snapshot" if a kernel that has ended computed the results. */
   kind: "interact" | "interact-snapshot";
   title: string;
   note?: string;
-  /** by argument. */
+  /** the control of each argument. */
   controls: Record<string, ControlSpec>;
   /** the controls that select the program; all others are its inputs. */
   discrete: string[];
@@ -505,7 +507,7 @@ export interface InteractDocument {
   purpose?: string;
 }
 
-/** Ids that every text begins and ends with; null for none. */
+/** The ids that every text begins and ends with; null: no such id. */
 export interface SpecialTokens {
   before: number | null;
   after: number | null;
@@ -543,7 +545,7 @@ export interface StudioState {
   open: boolean;
 }
 
-/** The members that the documents of all studios have. */
+/** The fields that the documents of all studios have. */
 export interface StudioBase {
   title: string;
   /** the model as programs by name; with a kernel, only the sites that can be captured. */
@@ -575,19 +577,19 @@ export interface WriteState {
   off: any[][];
   open: boolean;
   prompt: string;
-  /** all tokens that were written, [index of the previous token, id]; -1 is the prompt. */
+  /** all generated tokens, as [index of the previous token, id]; the index -1 stands for the prompt. */
   tree: number[][];
-  /** the last token of the text that is shown. */
+  /** the index in `tree` of the last token that is shown; -1: only the prompt is shown. */
   node: number;
   temperature: number;
-  /** 0: all. */
+  /** the number of tokens to sample from; 0: all. */
   top_k: number;
-  /** 1: all. */
+  /** the probability mass of the tokens to sample from; 1: all tokens. */
   top_p: number;
   seed: number;
 }
 
-/** A language model. */
+/** A causal language model that continues a prompt. */
 export interface WriteDocument {
   title: string;
   programs?: Record<string, any>;
@@ -595,14 +597,14 @@ export interface WriteDocument {
   note?: string;
   examples: any[][];
   kind: "write";
-  /** tokens that it reads at most. */
+  /** the maximum number of tokens that the model reads. */
   context: number;
   /** the maximum number of tokens in a run. */
   max_tokens: number;
   state: WriteState;
 }
 
-/** Two texts, and the place where the run of one takes an activation of the other's. */
+/** The clean and the corrupt text, and the activation that is patched. */
 export interface PatchState {
   mode: HeadMode;
   part: number;
@@ -624,7 +626,7 @@ export interface PatchState {
   corrupt: string;
   /** the id of the answer to the clean text; -1: its likeliest next token. */
   answer: number;
-  /** the id of the answer to the corrupt text; -1: its likeliest next token, but for `answer`. */
+  /** the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`. */
   other: number;
   /** what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing. */
   place: any[];
@@ -638,17 +640,17 @@ export interface PatchDocument {
   note?: string;
   examples: any[][];
   kind: "patch";
-  /** tokens that it reads at most. */
+  /** the maximum number of tokens that the model reads. */
   context: number;
-  /** labels of the blocks, the first dimension of `streams`. */
+  /** labels of the blocks, the first dimension of the program's `streams`. */
   layers: string[];
-  /** labels of the attentions, the first dimension of `heads`. */
+  /** labels of the attention modules, the first dimension of the program's `heads`. */
   attentions: string[];
-  /** heads of each attention. */
+  /** the number of heads of each attention. */
   heads: number;
-  /** of the residual stream. */
+  /** the width of the residual stream. */
   dim: number;
-  /** of a head's output. */
+  /** the width of a head's output. */
   head_dim: number;
   state: PatchState;
 }
@@ -672,15 +674,15 @@ export interface ClassifyState {
   off: any[][];
   open: boolean;
   text: string;
-  /** words that are left out, by index. */
+  /** indices of the words that are left out. */
   deleted: number[];
-  /** [index of a word, what stands in its place]. */
+  /** replaced words, as [index of the word, replacement]. */
   replaced: any[][];
-  /** the label that words are shaded by, -1 for none, -2 for the chosen head, -3 for what the text is given. */
+  /** the index of the label by which words are shaded; -1: none; -2: the chosen head; -3: the predicted label. */
   label: number;
 }
 
-/** A classifier. */
+/** A text classifier. */
 export interface ClassifyDocument {
   title: string;
   programs?: Record<string, any>;
@@ -688,10 +690,10 @@ export interface ClassifyDocument {
   note?: string;
   examples: any[][];
   kind: "classify";
-  /** in the order of its logits. */
+  /** names of the classes, in the order of the logits. */
   labels: string[];
   special_tokens: SpecialTokens;
-  /** tokens that it reads at most. */
+  /** the maximum number of tokens that the model reads. */
   context: number;
   state: ClassifyState;
 }
@@ -714,7 +716,7 @@ export interface ClassifyImageState {
   direction: "from" | "to";
   off: any[][];
   open: boolean;
-  /** by number, row by row from the upper left. */
+  /** indices of the hidden patches, row by row from the upper left. */
   hidden_patches: number[];
   /** the index of the label whose probability is shown. */
   label: number;
@@ -734,7 +736,7 @@ export interface ClassifyImageDocument {
   labels: string[];
   /** the picture that is drawn. */
   picture: ImageSpec;
-  /** the position of each token on it. */
+  /** the grid that the tokens form on the picture. */
   patches: Patches;
   /** a label for each token. */
   words: string[];
@@ -775,7 +777,7 @@ export interface FillDocument {
   examples: any[][];
   kind: "fill";
   special_tokens: SpecialTokens;
-  /** tokens that it reads at most. */
+  /** the maximum number of tokens that the model reads. */
   context: number;
   /** a causal model, for comparison. */
   compare_with?: CausalModel;
@@ -835,7 +837,7 @@ export interface TranslateDocument {
   begin: number;
   /** the id that it ends with. */
   end: number;
-  /** ids that are never written. */
+  /** ids that are never generated. */
   suppressed: number[];
   /** ids that a source ends with. */
   source_end: number[];
