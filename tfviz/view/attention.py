@@ -34,7 +34,7 @@ def heads(
     unit: str = WEIGHT,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
+    """Show all heads as a grid of heatmaps on one scale, a row for each layer; Enter or a click opens a head.
 
     Args:
         maps: the attention maps.
@@ -173,7 +173,7 @@ def words(
 ) -> View:
     """Show the keys as running text, each token shaded by its attention weight from one query, `row`.
 
-    By default `row` is the last query in the static picture, and no query is locked in the page.
+    By default, the static picture shows the last query, and the page has no locked query.
     """
     picture = figure_words.words(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
@@ -191,7 +191,7 @@ def alignment(
 ) -> View:
     """Show the attention from the tokens of a target sentence to those of its source, beside a reference alignment.
 
-    The view shows layer 0, head 0 first.
+    The static picture shows layer 0, head 0.
 
     Args:
         maps: the attention maps: queries from the target, keys from the source.

@@ -1,4 +1,4 @@
-"""Draw beam search as a tree of the hypotheses kept at each step."""
+"""Pictures of beam search as a tree of the hypotheses kept at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show the head view and the model view of the bertviz package, without network access.
+"""The head view and the model view of the bertviz package, without network access.
 
 The JavaScript of bertviz is embedded in a separate page together with D3 and jQuery, which it would otherwise load from
 a CDN. In a notebook this page is the `srcdoc` of an iframe, which isolates scripts and styles.

@@ -1,4 +1,4 @@
-"""Draw line charts: learning curves, and named lines."""
+"""Line charts: learning curves, and named lines."""
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence

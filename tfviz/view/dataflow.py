@@ -1,4 +1,4 @@
-"""Trace the data flow of one function call: each tensor, the expression that computed it, and the tensors it used.
+"""Traces of the data flow in one function call: each tensor, the expression that computed it, and its operands.
 
 `sys.settrace` reports the executed lines and the values of variables. The syntax tree tells which names each statement
 reads and assigns.

@@ -1,4 +1,4 @@
-"""Draw the data flow of a function as a graph, from its source code and one call."""
+"""Pictures of the data flow of a function as a graph, from its source code and one call."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def flow(
 
 
 class Label(NamedTuple):
-    """The text in a box: lines of code."""
+    """The text in a box: the name and the shape of a tensor, and lines of code."""
 
     name: str
     shape: str

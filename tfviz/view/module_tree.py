@@ -1,4 +1,4 @@
-"""Draw the submodules of a model as nested boxes, sized by their parameters."""
+"""Pictures of a model's modules as a tree of boxes, sized by their numbers of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the grid of image patches among the tokens of an axis."""
+"""Grids of image patches, found among the tokens of an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find the names that a Python statement reads and assigns, and the expression that it computes, by `ast`."""
+"""The names that a Python statement reads and assigns, and the expression that it computes, from its syntax tree."""
 
 from __future__ import annotations
 
