@@ -1,4 +1,4 @@
-"""Views: pictures of attention maps and of numbers, interactive where possible."""
+"""Views of attention maps, tables, masks and text: interactive pages or widgets, and static pictures."""
 
 from tfviz.validation import validate_public
 from tfviz.view import controls, draw

@@ -1,4 +1,4 @@
-"""Views of `study.Table`: layer x head, layer x position, a logit lens with its tokens."""
+"""Views of analysis tables (`study.Table`), such as layer x head, layer x position, or a logit lens."""
 
 from __future__ import annotations
 
@@ -24,24 +24,25 @@ from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.tables import MAX_CELLS, MAX_TABLES, table_panel, tables_document
 
 NO_BREAK_SPACE = "\N{NO-BREAK SPACE}"  # a plain space in a label is marked, as in a token
-SHARE_UNITS = ("share", "probability")  # a scale ends at 1 for units that begin so
-POSITIVE_UNITS = ("share of attention", "probability", "total variation distance")  # of what is never below 0
+SHARE_UNITS = ("share", "probability")  # the scale ends at 1 for units with these prefixes
+POSITIVE_UNITS = ("share of attention", "probability", "total variation distance")  # of values that are never negative
 
 
 def table(table: Table, title: str | None = None) -> View:
-    """Show a table of an analysis: colours from blue (negative) through 0 to orange (positive), names on both axes.
+    """Show an analysis table as a heatmap with labelled axes: blue for negative numbers, orange for positive ones.
 
-    What can only be positive, by its unit (probabilities, shares of attention), has one hue, from 0 to 1. A dot in a
-    cell stands for a number nearer to 0 than a 200th of the scale, and a sentence at the table says so.
+    Quantities that cannot be negative according to their unit have one hue. The scale of probabilities and shares ends
+    at 1. A dot in a cell stands for a number nearer to 0 than 1/200 of the scale's limit; a note below explains it.
 
-    A logit lens shows the likeliest token in each cell; a cell that is pointed at lists the next ones.
+    For a logit lens, each cell shows the most likely token. Pointing at a cell lists its most likely tokens with their
+    probabilities.
 
     Args:
-        table: of one axis, which is shown as a column; of two; or of three, a sheet for each label of the first.
-        title: None: the table's own.
+        table: a table with one axis (shown as a column), two axes, or three (one sheet for each label of the first).
+        title: the title; by default the table's own title and its unit.
 
     Raises:
-        ValueError: it has no axis or more than three, nothing in it, or too many cells.
+        ValueError: the table has no axis or more than three, no values, or too many cells or sheets.
 
     >>> from tfviz import study
     >>> numbers = study.Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats", "Change")
@@ -70,8 +71,8 @@ def table(table: Table, title: str | None = None) -> View:
 
 
 def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
-    """Return the heatmap of each sheet, with its name; all on one scale."""
-    if isinstance(table, LensTable) and table.values.dim() == 3:  # each text has words of its own
+    """Return the name and the heatmap of each sheet, on one scale; each text of a logit lens has its own scale."""
+    if isinstance(table, LensTable) and table.values.dim() == 3:  # each text has its own tokens
         return [(f"text {index}", _sheets(table.text(index))[0][1]) for index in range(len(table.values))]
     names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
     scale = _scale(table)
@@ -102,7 +103,7 @@ def _heatmap(values: Tensor, rows: Axis, columns: Axis, scale: Scale, table: Tab
 
 
 def _scale(table: Table) -> Scale:
-    """Return the scale: of two hues by sign, also if all numbers have one, or of one hue if none can be negative."""
+    """Return the colour scale: one hue if the unit excludes negative numbers, otherwise a hue for each sign."""
     known = table.values[table.values.isfinite()]
     largest = float(known.abs().max()) if len(known) else 1.0
     is_positive = not len(known) or bool(known.min() >= 0)
@@ -112,7 +113,7 @@ def _scale(table: Table) -> Scale:
 
 
 def _note(heatmap: Heatmap) -> str:
-    """Return what the hues mean, and dots in cells; empty if there are none."""
+    """Return a note that explains the two hues and the dots in cells; empty if the heatmap has neither."""
     limit = heatmap.scale.limit
     hues = "orange: above 0, blue: below 0" if heatmap.scale.rule.diverging else ""
     is_dotted = heatmap.numbered and any(in_cell(value, limit) == "·" for value in heatmap.values.flatten().tolist())
@@ -121,7 +122,7 @@ def _note(heatmap: Heatmap) -> str:
 
 
 def _rounded_up(limit: float) -> str:
-    """Format a bound with one digit, rounded up, so that what lies below the bound also lies below what is written."""
+    """Format a bound with one digit, rounded up, so that numbers below the bound are also below the written one."""
     power = math.floor(math.log10(limit) + 1e-6)
     return formatted(math.ceil(limit / 10**power - 1e-6) * 10**power)
 
@@ -135,7 +136,7 @@ def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
 
 
 def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Picture:
-    """Return the static picture: one heatmap, or several below each other."""
+    """Return the static picture: one heatmap; or several, side by side if their cells have numbers, else stacked."""
     summary = f"{title}\n{_summary(table)}"
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
@@ -146,13 +147,13 @@ def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Pic
 
 
 def figure_table(table: Table, title: str, summary: str) -> Picture:
-    """Return the static picture of a table of two axes, with its unit below it, for another view's picture."""
+    """Return the static picture of a table with two axes, with its unit below, for use by other views."""
     ((_, heatmap),) = _sheets(table)
     return Picture(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
 
 
 def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
-    """Draw one heatmap with its unit, if it is given, and the meaning of its hues and dots below it."""
+    """Draw one heatmap; write below it the unit, if given, and the meaning of its hues and dots."""
     note = "\n".join(filter(None, (unit, _note(heatmap))))
     figure, _ = figures.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
     if note:

@@ -1,7 +1,7 @@
-"""Views of attention maps: all heads, one head, its lines, its words, an alignment; two captures, or many.
+"""Views of attention maps: all heads, one head, lines, shaded text, alignments, and comparisons of captures.
 
-Each view responds to mouse and keyboard without a kernel, and is a static picture where scripts cannot run. All are the
-same view in a different initial state, so that a reader can switch between them.
+Each view responds to mouse and keyboard without a kernel. Where scripts cannot run, it is a static picture. All
+functions return the same view in different initial states, so the reader can switch between them.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ def heads(
     unit: str = WEIGHT,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
+    """Show all heads as a grid of heatmaps on one scale, a row for each layer; Enter or a click opens a head.
 
     Args:
         maps: the attention maps.
         title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
-        top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
-        outlined: queries, and cells (query, key), from 0, to outline in every head.
-        axes: names of rows and columns, where these are not words that look and words that are looked at.
-        unit: what the numbers are, where they are not weights; "" draws no colour bar, where the title says it.
+        top: for long texts: include only the `top` largest weights of each query, and the sum of the others.
+        outlined: indices of queries, and of cells as (query, key), to outline in every head.
+        axes: names of rows and columns, if they are not queries and keys.
+        unit: name of the numbers, if they are not attention weights; "" omits the static picture's colour bar.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         IndexError: an outlined cell lies outside the maps.
-        ValueError: the strongest weights alone exceed the budget.
+        ValueError: there are not as many names as heads, or the `top` weights alone exceed the budget.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     picture = figures.heads(maps, title, names, marked, axes, unit)
@@ -79,17 +79,21 @@ def head(
     outlined: Iterable[int | tuple[int, int]] = (),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show one head with its words, to read weights, lock rows and columns, and zoom; `top` as for `heads`.
+    """Show one head as a heatmap with labelled tokens, in which to read weights, lock rows and columns, and zoom.
 
     Args:
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
         title: the title; None: layer and head.
-        divide: draw a line before this key, such as the first one after a memory.
-        top: for long texts, send only this many keys of each query, the strongest, and the sum of the others.
-        outlined: queries, and cells (query, key), from 0, to outline.
+        divide: index of a key to draw a line before, such as the first key after a memory.
+        top: for long texts: include only the `top` largest weights of each query, and the sum of the others.
+        outlined: indices of queries, and of cells as (query, key), to outline.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+
+    Raises:
+        IndexError: there is no such layer or head, or an outlined cell lies outside the map.
+        ValueError: `divide` is not between two keys, or the `top` weights alone exceed the budget.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     picture = figures.head(maps, layer, head, title, divide, marked)
@@ -108,7 +112,11 @@ def head(
 
 
 def _outlined(outlined: Iterable[int | tuple[int, int]], queries: int, keys: int) -> figures.Outlined:
-    """Return the rows and the cells to outline after checking that maps of this size have them."""
+    """Return the rows and the cells to outline.
+
+    Raises:
+        IndexError: a row or a cell lies outside maps of this size.
+    """
     every = list(outlined)
     pairs = [(index(each[0]), index(each[1])) for each in every if isinstance(each, tuple)]
     rows = [index(each) for each in every if not isinstance(each, tuple)]
@@ -127,14 +135,14 @@ def links(
     min_weight: float = 0.02,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show two columns of words, queries left and keys right, with a line for each weight and a colour for each head.
+    """Show queries on the left and keys on the right, joined by a line for each weight, in a colour for each head.
 
     Args:
         maps: the attention maps.
         layer: the index of the layer.
-        heads: the heads to draw.
+        heads: the index of a head, or of several.
         title: the title; None: layer and heads.
-        min_weight: minimum weight of a line; a slider changes it.
+        min_weight: smallest weight that has a line, from 0 to 1; a slider in the page changes it.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
@@ -163,7 +171,10 @@ def words(
     *,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show the sentence, shaded by the attention of one of its words, by default the last."""
+    """Show the keys as running text, each token shaded by its attention weight from one query, `row`.
+
+    By default, the static picture shows the last query, and the page has no locked query.
+    """
     picture = figure_words.words(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
@@ -178,17 +189,20 @@ def alignment(
     axes: tuple[str, str] = ("target", "source"),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show the attention between two sentences, from each target word to the source words.
+    """Show the attention from the tokens of a target sentence to those of its source, beside a reference alignment.
+
+    The static picture shows layer 0, head 0.
 
     Args:
-        maps: the attention maps, from the target to the source.
-        gold: pairs (row, column), from 0, of a reference alignment, which are outlined.
+        maps: the attention maps: queries from the target, keys from the source.
+        gold: index pairs (row, column) of a reference alignment, to outline.
         title: the title.
         axes: names of rows and columns.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
-        TypeError: `gold` holds anything but pairs.
+        TypeError: `gold` has an element that is not a pair of integers.
+        IndexError: a pair of `gold` lies outside the map.
     """
     try:
         pairs = [(index(row), index(col)) for row, col in gold]
@@ -218,9 +232,10 @@ def compare(
     *,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show two captures side by side with a shared cursor, and their difference: second minus first.
+    """Show two captures side by side with a shared cursor, and their difference (second minus first).
 
     Raises:
+        IndexError: a capture has no such layer or head.
         ValueError: both captures have the same name.
     """
     picture = figures.compare(first, second, layer, head, names, title)
@@ -243,24 +258,25 @@ def steps(
     drawn: Sequence[str] = (),
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show a slider over steps of training or generation, by name, from the last back to the first.
+    """Show one head at successive steps of training or generation, with a slider that starts at the last step.
 
     Rows and columns that a step does not have yet are blank, not zero.
 
     Args:
-        parts: the maps of each step, by the step's name.
+        parts: the maps of each step, by the step's name, in order.
         layer: the index of the layer.
         head: the index of the head.
         title: the title; None: layer and head.
-        divide: draw a line before this key.
-        axes: names of rows and columns, if not query and key.
-        outlined: queries, and cells (query, key), from 0, to outline in each step that has them.
-        drawn: names of the steps in the static picture; by default six, from the first to the last.
+        divide: index of a key to draw a line before.
+        axes: names of rows and columns, if they are not queries and keys.
+        outlined: indices of queries, and of cells as (query, key), to outline in each step that has them.
+        drawn: names of the steps in the static picture; by default at most six, evenly spaced from first to last.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
         TypeError: `parts` is not a mapping.
-        IndexError: an outlined cell lies outside all maps.
+        IndexError: a step has no such layer or head, or an outlined cell lies outside the largest map.
+        ValueError: there is no step, or `divide` is not between two keys.
         LookupError: `drawn` names a step that does not exist.
     """
     if not isinstance(parts, Mapping):
@@ -284,9 +300,9 @@ def steps(
 
 
 def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
-    """Show several captures of one model in one view, one at a time; their depths may differ.
+    """Show several groups of maps of one model, one at a time; they may differ in their numbers of layers.
 
-    An encoder-decoder, captured once:
+    For example, for one capture of an encoder-decoder:
 
         maps = {
             "encoder": AttentionMaps.from_capture(captured, source, sites="encoder.*"),
@@ -315,7 +331,10 @@ def live(
     budget: float = MAX_WIDGET_BYTES,
     **chosen: Any,
 ) -> LiveView:
-    """Show maps with a kernel behind them: `view.live(maps, layer=2)`; see `LiveView`. Needs anywidget."""
+    """Show maps in a widget whose state Python reads and sets, such as `view.live(maps, layer=2)`.
+
+    See `LiveView` for the arguments. Needs anywidget and a running kernel.
+    """
     from tfviz.view.page.live_widget import LiveView
 
     return LiveView(maps, title=title, arrange=arrange, budget=budget, **chosen)

@@ -1,4 +1,4 @@
-"""Draw beam search as a tree of the texts that survive each step."""
+"""Pictures of beam search as a tree of the hypotheses kept at each step."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MAX_NODES = 1500
 
 @runtime_checkable
 class Beam(Protocol):
-    """The step that `generate.beam.steps` yields: `batch width` of each, best first; texts `batch width position`."""
+    """A step of beam search, as `generate.beam.steps` yields it, with the hypotheses sorted best first.
+
+    `texts` are token ids, [batch, width, position]; `parents`, `ended` and `scores` are [batch, width].
+    """
 
     texts: Tensor
     parents: Tensor
@@ -33,20 +36,20 @@ class Beam(Protocol):
 
 
 def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
-    """Draw a column for each step and a node for each surviving text, best on top, with the winner's path emphasized.
+    """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
-    A node shows the token that continues the text, with the text's score so far below it. Lines lead to its
-    continuations; a node without any was dropped. A text that has ended continues as a dotted line, up to a dot in the
-    last column.
+    A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
+    node without continuations was dropped. A hypothesis that has ended continues as a dotted line to a dot in the last
+    column. The path of the final best hypothesis is emphasized.
 
     Args:
-        beams: all beams that `generate.beam.steps` yielded.
-        words: the word of each id.
-        row: the row of the batch.
+        beams: all steps that `generate.beam.steps` yielded, in order.
+        words: the text of each token id.
+        row: the index in the batch.
         title: the title.
 
     Raises:
-        ValueError: there are no steps, or more than fit into a picture, or an id has no word.
+        ValueError: there are no steps, they are out of order, there are too many nodes, or `words` lacks a token id.
         IndexError: there is no such row.
     """
     beams = list(beams)
@@ -84,7 +87,7 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
 
 
 def _winner(beams: Sequence[Beam], row: int) -> list[int]:
-    """Return the rank at each step of the finally best text."""
+    """Return the rank, at each step, of the hypothesis that is best at the end."""
     ranks = [0]
     for beam in reversed(beams[1:]):
         ranks.insert(0, int(beam.parents[row, ranks[0]]))
@@ -101,17 +104,17 @@ def _draw_node(
     ended: bool,
     last: int,
 ) -> None:
-    """Draw the line to a text, with its token and score unless it had already ended.
+    """Draw the line to a hypothesis, and its token and score unless it had already ended.
 
     Args:
         axes: the axes to draw on.
-        beam: the text.
-        words: the words of the vocabulary.
-        place: row and rank.
-        step: the step of the search.
-        won: whether it is on the winner's path.
-        ended: whether the text had already ended.
-        last: the last step.
+        beam: the step of beam search.
+        words: the text of each token id.
+        place: the index in the batch, and the rank.
+        step: the index of the step.
+        won: whether the hypothesis is on the path of the final best one.
+        ended: whether the hypothesis had already ended.
+        last: the index of the last step.
     """
     rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
     ink = matplotlib.rcParams["text.color"] if won else soft()
@@ -127,7 +130,7 @@ def _draw_node(
         return
     token = axis_labels([words[int(beam.texts[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
-    # a long word hides the ends of the lines that lead to it and from it
+    # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
     axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)

@@ -1,7 +1,7 @@
-"""Show bertviz's own head view and model view, without a network.
+"""The head view and the model view of the bertviz package, without network access.
 
-The JavaScript of the bertviz package is embedded in a separate page, together with d3 and jQuery, which it would
-otherwise load from a CDN. In a notebook this page is the `srcdoc` of an iframe, which isolates scripts and styles.
+The JavaScript of bertviz is embedded in a separate page together with D3 and jQuery, which it would otherwise load from
+a CDN. In a notebook this page is the `srcdoc` of an iframe, which isolates scripts and styles.
 """
 
 import html
@@ -23,8 +23,8 @@ from tfviz.view.page.bundle import script_json
 ATTENTION_KINDS = ("encoder", "decoder", "cross")
 MAX_BYTES = 32_000_000  # of the page
 MAX_LINES = 1_000_000  # drawn at once, each a DOM node: 590,000 take Chromium 9 s
-MAX_WORD_COLUMNS = 13  # bertviz has room for so many columns
-JOINERS = "\u200c\u200d"  # invisible, but Persian and emoji are written with them
+MAX_WORD_COLUMNS = 13  # the width of a token in bertviz, in character cells
+JOINERS = "\u200c\u200d"  # invisible, but needed to write Persian and emoji
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
@@ -48,26 +48,27 @@ new ResizeObserver(() => {{ frame.style.height = document.body.offsetHeight + 24
 </script>
 </html>
 """
-# The picture stands where no script may run, as in an untrusted notebook.
+# The image is shown where scripts cannot run, as in an untrusted notebook.
 OUTPUT_TEMPLATE = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%">
 <iframe title="{alt}" style="display: none; width: 100%; border: 0" srcdoc='{document}'></iframe></div>
 """
 
 
 def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
-    """Show bertviz's interactive view; as PNG, all heads (of the first maps if there are several).
+    """Show the interactive head view or model view of bertviz; its static picture shows all heads of the first maps.
 
-    Weights have four decimals; spaces and control characters are shown as symbols, and long words are truncated. The
-    background is always white.
+    Weights are rounded to four decimals. Spaces and control characters are shown as symbols, and long tokens are
+    truncated. The background is always white.
 
     Args:
-        maps: one `AttentionMaps`, or several to choose from in the page: any of "encoder", "decoder" and "cross".
-        kind: "head" (the heads of one layer, overlaid) or "model" (all layers and heads, small).
+        maps: one `AttentionMaps`, or several to choose from in the page, by any of the names "encoder", "decoder" and
+            "cross".
+        kind: "head" (the heads of one layer, overlaid) or "model" (all layers and heads as thumbnails).
 
     Raises:
-        ValueError: `kind` or a part has another name; layers or heads differ in number; there is nothing to draw, or
-            too much; weights are NaN or outside 0 to 1.
-        ImportError: a package whose JavaScript is needed is missing.
+        ValueError: `kind` or the name of a part is unknown; the parts differ in their numbers of layers or heads; there
+            is nothing to draw, or too much; weights are not finite or lie outside 0 to 1.
+        ImportError: the package bertviz, mpld3 or XStatic-jQuery is not installed.
     """
     if kind not in ("head", "model"):
         raise ValueError(f"kind is {kind!r}; it can be 'head' or 'model'")
@@ -92,7 +93,7 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
 
 
 class _BertViz(Picture):
-    """A picture that an interactive page replaces where scripts may run."""
+    """A static picture that is replaced by an interactive page where scripts can run."""
 
     def __init__(self, picture: Picture, summary: str, scripts: Mapping[str, str]):
         super().__init__(picture._draw, summary)
@@ -123,7 +124,7 @@ def _parts(maps: AttentionMaps | Mapping[str, AttentionMaps]) -> dict[str, Atten
 
 
 def _params(parts: Mapping[str, AttentionMaps]) -> dict[str, Any]:
-    """Return the parameters that bertviz's Python passes to its JavaScript."""
+    """Return the parameters that the Python code of bertviz passes to its JavaScript."""
     layers, heads, *_ = next(iter(parts.values())).shape
     attention = [
         {
@@ -163,7 +164,7 @@ def _controls(parts: Mapping[str, AttentionMaps], kind: str) -> str:
 
 
 def _words(words: Sequence[str]) -> list[str]:
-    """Return words as displayed: symbols for invisible characters and for truncation."""
+    """Return tokens as displayed: invisible characters as symbols, long tokens truncated with an ellipsis."""
     return [_truncate("".join(map(_visible_symbol, str(word))) or "∅") for word in words]
 
 
@@ -187,7 +188,11 @@ def _check_size(amount: int, max_amount: int, unit: str) -> None:
 
 
 def _package_file(package: str, name: str) -> str:
-    """Read a text file of an installed package, wherever it lies within."""
+    """Read the text file with this name from an installed package, in whatever directory it is.
+
+    Raises:
+        ImportError: the package is not installed, or has no such file.
+    """
     try:
         return next(file for file in distribution(package).files or () if file.name == name).read_text("utf-8")
     except (PackageNotFoundError, StopIteration, FileNotFoundError) as error:

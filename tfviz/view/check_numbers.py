@@ -1,4 +1,4 @@
-"""Check numbers that are to be drawn: real, finite, and not too many for a picture."""
+"""Checks of numbers to be drawn: they must be real, finite, and few enough for a picture."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from torch import Tensor
 
 
 def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
-    """Return finite numbers on the CPU, of the same shape; lists become float64.
+    """Return numbers as a dense floating-point tensor on the CPU, after checking that all are real and finite.
+
+    The shape is unchanged. Lists, integers and booleans become float64.
 
     Args:
-        name: the name of the numbers in errors.
+        name: the name of the numbers in error messages.
         values: the numbers.
-        gaps: allow NaN for missing numbers, unless all are missing.
+        gaps: whether NaN is allowed for missing numbers, unless all are missing.
 
     Raises:
-        ValueError: complex numbers, infinity, or NaN.
+        ValueError: the numbers are complex or on the meta device, or hold infinity or NaN.
     """
     tensor = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
     tensor = dense_tensor(name, tensor)
@@ -37,7 +39,14 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, minimum and maximum of numbers measured in one or several training runs."""
+    """Mean, minimum and maximum over training runs, each of shape [number].
+
+    Attributes:
+        mean: the means.
+        low: the minima.
+        high: the maxima.
+        several: whether the numbers come from several training runs.
+    """
 
     mean: Tensor
     low: Tensor
@@ -49,7 +58,7 @@ class Spread:
         """Compute the spread over training runs, [training, number], or of a single run, [number], in float64.
 
         Raises:
-            ValueError: the values are empty, or have neither one axis nor two.
+            ValueError: the values have neither one nor two axes, have no runs, or are not finite (see `check_finite`).
         """
         table = check_finite(name, values, gaps).double()
         if table.dim() == 1:
@@ -60,10 +69,10 @@ class Spread:
 
 
 def dense_tensor(name: str, tensor: Tensor) -> Tensor:
-    """Return a tensor without its gradient, on the CPU, dense and not quantized.
+    """Return a tensor detached, on the CPU, dense (strided) and dequantized.
 
     Raises:
-        ValueError: it has a shape but no numbers.
+        ValueError: the tensor is on the meta device, and so has no numbers.
     """
     if tensor.is_meta:
         raise ValueError(f"{name!r} is a tensor on the meta device, which holds no numbers; give one that does")
@@ -73,12 +82,12 @@ def dense_tensor(name: str, tensor: Tensor) -> Tensor:
 
 
 def check_positive(name: str, value: float | None) -> None:
-    """Raise ValueError unless a number is positive and finite, or None."""
+    """Raise ValueError unless a number is None, or positive and finite."""
     if value is not None and not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
 
 def check_at_most(count: int, max_count: int, what: str, instead: str) -> None:
-    """Raise ValueError if there are more than `max_count`, which would take hours to draw."""
+    """Raise ValueError if `count` exceeds `max_count`; larger pictures would take hours to draw."""
     if count > max_count:
         raise ValueError(f"there are {count:,} {what}, and a picture has room for {max_count:,}: {instead}")

@@ -1,4 +1,4 @@
-"""Controls of `view.interact` in addition to sliders, menus and switches."""
+"""Controls of `view.interact` beyond sliders, menus and switches: points, tables, texts, orders and angles."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches
 from tfviz.view.result_spec import round_up
 from tfviz.view.spec import NO_NAMES
 
-MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # of one control
+MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # in one control
 
 
 def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = None) -> Points:
-    """Let the reader drag points in the plane: the function takes their positions, float [point, 2].
+    """Return a control with points to drag in a plane; the function takes their positions, float [point, 2].
 
     Args:
-        positions: name -> (x, y).
-        limit: extent of the plane on each side of 0; by default slightly beyond the farthest point.
+        positions: the initial position of each point: name -> (x, y).
+        limit: largest absolute coordinate of the plane; by default slightly beyond the largest coordinate.
 
     Raises:
-        ValueError: there are no points, or more than 60, or a position is not two finite numbers.
+        ValueError: there are no points, or more than 60; a position is not two finite numbers or lies beyond `limit`.
     """
     if not positions or any(len(position) != 2 for position in positions.values()):
         raise ValueError('positions are pairs by name, at least one: {"cat": (1.0, 2.0)}')
@@ -52,21 +52,21 @@ def cells(
     limits: tuple[float, float] | None = None,
     axes: tuple[str, str] = NO_NAMES,
 ) -> Cells | Switches:
-    """Let the reader drag or type numbers in a table: the function takes them, float32 of the same shape.
+    """Return a control with a table of numbers to drag or type; the function takes float32 of the same shape.
 
-    A matrix of booleans becomes a table of switches, to click or to paint over: the function takes booleans.
+    A boolean matrix becomes a table of switches to click or paint over; the function then takes booleans.
 
     Args:
-        matrix: [row, col], or one row.
-        rows: names of the rows; by default numbers from 0.
-        cols: names of the columns; by default numbers from 0.
+        matrix: the initial numbers, [row, col] or [col].
+        rows: labels of the rows; by default numbers from 0.
+        cols: labels of the columns; by default numbers from 0.
         step: the amount by which a key press changes a number.
-        limits: the smallest and the largest number, which the page says beside the table and keeps; by default none.
-        axes: names of the rows and of the columns, such as ("query", "key").
+        limits: the smallest and the largest allowed number, shown beside the table; by default none.
+        axes: names of the row axis and of the column axis, such as ("query", "key").
 
     Raises:
-        ValueError: the matrix does not have one or two axes, is empty, or has more than 400 numbers; names do not fit;
-            a number is outside the limits.
+        ValueError: the matrix does not have one or two axes, is empty, or has more than 400 numbers; there are not as
+            many labels as rows or columns; `limits` are not increasing, or exclude a number of the matrix.
     """
     truth = isinstance(matrix, Tensor) and matrix.dtype == torch.bool
     matrix = check_finite("matrix", matrix).float()
@@ -100,18 +100,18 @@ def _checked_limits(limits: tuple[float, float], table: Tensor) -> list[float]:
 
 
 def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96) -> Text:
-    """Let the reader type a text: the function takes its ids, int64 [1, length].
+    """Return a control with a text to type; the function takes its token ids, int64 [1, length].
 
     Args:
-        text: the initial text.
+        text: the initial text; it may be empty.
         tokenizer: a tokenizer of `tfviz.text`: characters, bytes, whole words, byte-pair encoding, WordPiece.
-        min_tokens: minimum number of tokens; of a shorter text the page says so, and draws nothing new.
-        max_tokens: maximum number of tokens.
+        min_tokens: minimum number of tokens; for a shorter text the page shows a message and does not redraw.
+        max_tokens: maximum number of tokens, at least 2.
 
     Raises:
-        TypeError: a page cannot encode with `tokenizer`.
+        TypeError: the page cannot encode with `tokenizer`.
         ValueError: the text has fewer tokens than `min_tokens` or more than `max_tokens`; `min_tokens` is below 1 or
-            above `max_tokens`.
+            above `max_tokens`; `max_tokens` is below 2.
     """
     tokenizer = subwords.as_tokenizer(tokenizer)
     if not all(hasattr(tokenizer, name) for name in ("encode", "words", "to_spec")):
@@ -132,16 +132,15 @@ def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96
     control = Text(spec, tokenizer)
     if (count := control.tensor(text).shape[1]) > max_tokens:
         raise ValueError(f"text has {count} tokens, and max_tokens is {max_tokens}")
-    if 0 < count < min_tokens:  # an empty field is to be typed into
+    if 0 < count < min_tokens:  # an empty text is allowed: the reader types one
         raise ValueError(f"text has {count} tokens, and min_tokens is {min_tokens}")
     return control
 
 
 def order(words: Sequence[Any]) -> Order:
-    """Let the reader drag words into another order.
+    """Return a control with words to drag into another order; the function takes a permutation, int64 [word].
 
-    The function takes a permutation, int64 [word]: the index of the word at each place, so that `x[permutation]` is in
-    the reader's order.
+    The permutation holds the index of the word at each place, so that `x[permutation]` is in the reader's order.
 
     Raises:
         ValueError: there are fewer than 2 words, or more than 60.
@@ -154,10 +153,10 @@ def order(words: Sequence[Any]) -> Order:
 
 
 def angle(start: float = 0.0) -> Angle:
-    """Let the reader turn a dial: the function takes its angle in radians, a scalar float from -pi to pi.
+    """Return a control with a dial to turn; the function takes its angle in radians, a scalar float from -pi to pi.
 
     Raises:
-        ValueError: `start` is not finite, or exceeds two turns, as an angle in degrees would.
+        ValueError: `start` is not finite, or exceeds two turns, and so is probably in degrees.
     """
     if math.isfinite(start) and abs(start) > 4 * math.pi:
         raise ValueError(f"start is {start}; it is in radians: math.radians({start:g})")
@@ -167,5 +166,5 @@ def angle(start: float = 0.0) -> Angle:
 
 
 def _decimals(table: Tensor) -> list[list[float]]:
-    """Return numbers as they were written: 0.1, not the nearest float32."""
+    """Return float32 numbers rounded to seven significant digits, so that 0.1 stays 0.1."""
     return [[float(f"{cell:.7g}") for cell in row] for row in table.tolist()]

@@ -1,4 +1,4 @@
-"""Draw line charts: the loss over the steps, and named lines."""
+"""Line charts: learning curves, and named lines."""
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ MAX_LINES = 40
 
 @runtime_checkable
 class Step(Protocol):
-    """A step as `learn.fit` yields it."""
+    """A training step, as `learn.fit` yields it."""
 
     step: int
     loss: float
@@ -33,17 +33,17 @@ def curves(
     references: Mapping[str, float] | None = None,
     **measured: Sequence[tuple[int, float]],
 ) -> Picture:
-    """Draw the loss over the steps: each step as a faint line, the moving mean as a strong one.
+    """Draw the loss over the training steps: a faint line for each step's loss, a strong line for the moving mean.
 
     Args:
-        history: the steps of `learn.fit`.
+        history: the steps that `learn.fit` yielded.
         title: the title.
-        references: name -> nats of a dashed line across the picture, such as an even guess.
-        measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
+        references: horizontal dashed lines, name -> loss in nats, such as the loss of a uniform prediction.
+        measured: further lines by name, as pairs (step, nats), such as `held_out=[(100, 2.1), (200, 1.9)]`.
 
     Raises:
-        TypeError: `history` holds anything but steps.
-        ValueError: there are no steps or points, or the steps do not increase.
+        TypeError: an element of `history` has no step and loss.
+        ValueError: there are no steps, a measured line has no points, steps do not increase, or a loss is infinite.
     """
     history = list(history)
     wrong = next((i for i, step in enumerate(history) if not isinstance(step, Step)), None)
@@ -80,7 +80,7 @@ def curves(
         for name, level in levels.items():
             reference_line(axes, name, level)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
-        axes.legend(frameon=True, framealpha=1, edgecolor="none")  # no line runs through its names
+        axes.legend(frameon=True, framealpha=1, edgecolor="none")  # opaque, so that no line crosses the names
         set_title(figure, title)
         return figure
 
@@ -102,25 +102,28 @@ def lines(
     dashed: Collection[str] = (),
     **axes_settings: Any,
 ) -> Picture:
-    """Draw named lines from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
+    """Draw a chart of named lines; a line of several training runs is their mean in a band from minimum to maximum.
+
+    NaN leaves a gap in a line. On a log y-axis, a line breaks off where it is 0.
 
     Args:
-        series: ys are [point], or [training, point]: the line is the mean, in a band from the lowest to the highest.
-        x: the name of the x axis.
-        y: the name of the y axis.
+        series: name -> (xs, ys), where ys are [point] or [training, point].
+        x: the name of the x-axis.
+        y: the name of the y-axis.
         title: the title.
-        references: name -> y of a dashed line across the picture, such as chance level.
-        in_panels: draw a panel for each line, all on one scale, with the others faint behind it, for lines that
-            overlap.
-        at_ends: write the name of each line at its right end, and of a single point beside it, in place of a legend.
-        shaded: name -> (from, to), a range of x to shade, such as the lengths on which a model was trained.
-        dashed: names of lines that are dashed, each in the colour of the line before it, such as a variant of that.
+        references: horizontal dashed lines, name -> y, such as chance level.
+        in_panels: whether to draw each line in a panel of its own, with the others faint behind it, for lines that
+            overlap. All panels share one scale.
+        at_ends: whether to label each line at its right end instead of in a legend; ignored with `in_panels`.
+        shaded: ranges of x to shade, name -> (from, to), such as the lengths on which a model was trained.
+        dashed: names of lines to draw dashed, in the colour of the line before, such as variants of it.
         axes_settings: arguments of matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
-        ValueError: there are no lines, or too many; a line has no points, or infinite ones; matplotlib does not know a
-            setting; a log axis has numbers that are not above 0.
-        LookupError: `dashed` has a name that no line has.
+        ValueError: there are no lines, or too many; a line has no points, infinite ones, or not as many ys as xs;
+            matplotlib rejects a setting; a log x-axis has numbers that are not above 0, or a log y-axis has negative
+            numbers or only zeros.
+        LookupError: `dashed` names a line that does not exist.
     """
     if missing := [name for name in dashed if name not in series]:
         raise LookupError(f"there is no line {missing[0]!r} to draw dashed; there are {', '.join(series)}")
@@ -146,7 +149,7 @@ def _levels(references: Mapping[str, float] | None) -> dict[str, float]:
 def _check_lines(
     series: Mapping[str, tuple[Sequence[float], Sequence[float] | Tensor]], settings: Mapping[str, Any]
 ) -> dict[str, Line]:
-    """Return the lines as numbers, after checking the settings."""
+    """Check the series and the settings, and return the lines."""
     counts = {name: (len(xs), getattr(ys, "shape", (len(ys),))[-1]) for name, (xs, ys) in series.items()}
     if not series or not all(points and points == same for points, same in counts.values()):
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")

@@ -1,6 +1,6 @@
-"""Trace one run of a function: its values, the statement that computed each, and the values that the statement read.
+"""Traces of the data flow in one function call: each tensor, the expression that computed it, and its operands.
 
-`sys.settrace` reports the lines that run and the variables' values; the syntax tree shows the names that each statement
+`sys.settrace` reports the executed lines and the values of variables. The syntax tree tells which names each statement
 reads and assigns.
 """
 
@@ -21,18 +21,20 @@ from torch import Tensor, nn
 from tfviz.view.statement_names import COMPOUND_STATEMENTS, Names, definition, expression
 
 Statement = TypeVar("Statement", bound=ast.stmt)
-SIZE_TYPES = (int, str, torch.Size)  # types of shapes and settings, through which no data flow
+SIZE_TYPES = (int, str, torch.Size)  # types of shapes and settings, which carry no data
 
 
 @dataclass(eq=False)
 class Value:
-    """A tensor, or a list of tensors, of the run.
+    """A tensor, or a list of tensors, in a traced call.
 
     Attributes:
-        code: the expression that computed it; empty for an argument, or a tensor from outside the function.
-        shape: its shape; for a list of tensors, preceded by their count.
-        learned: whether it is a parameter.
+        name: the name of the variable, of the attribute, or of the part of the output.
+        code: the expression that computed it; empty for an argument or a tensor from outside the function.
+        shape: its shape; for tensors in a list, their number followed by their common shape, if they have one.
+        learned: whether it is an `nn.Parameter`.
         parents: indices of the values that it was computed from.
+        output: whether the function returned it.
     """
 
     name: str
@@ -44,14 +46,14 @@ class Value:
 
 
 def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Value]:
-    """Run a function, or the `forward` of a module, and return its values in the order of their computation.
+    """Call a function, or the `forward` of a module, and return its tensors in the order in which they were computed.
 
-    A loop, a `with` or a `try` counts as one statement, of which only values used later are listed. Plain numbers are
-    not listed.
+    A loop, a `with` or a `try` counts as one statement; of its tensors, only those used later are listed. Plain numbers
+    are not listed.
 
     Raises:
-        ValueError: the function has no source, is not a plain `def`, or has two statements in one line.
-        Whatever the function raises.
+        ValueError: the source of the function is not available, it is not a plain `def`, or a line has two statements.
+        Exception: the function raises an exception.
     """
     method: Any = function.forward if isinstance(function, nn.Module) else function
     inner = inspect.unwrap(getattr(method, "__func__", method))
@@ -66,9 +68,9 @@ def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 class _Tracer:
-    """The values known so far while the function runs.
+    """A trace function for `sys.settrace` that collects the values of one call.
 
-    Names are those of variables; that of an attribute of the module itself begins with a dot.
+    Values are looked up by the names of variables. The name of an attribute of the module begins with a dot.
     """
 
     def __init__(self, function: Any, module: Any):
@@ -79,20 +81,20 @@ class _Tracer:
         self.returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
         self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
         self.values: list[Value] = []
-        self.sources: dict[str, tuple[Value, ...]] = {}  # what a name holds: a tensor's value, or all it was traced of
+        self.sources: dict[str, tuple[Value, ...]] = {}  # name -> its own value, or those that it was computed from
         self.frame: FrameType | None = None
-        # of the statement that runs:
+        # state of the running statement:
         self.statement: ast.stmt | None = None
         self.names = Names(self.self_name)
         self.parents: tuple[int, ...] = ()
         self.before: dict[str, tuple[Any, ...]] = {}
 
     def on_call(self, frame: FrameType, event: str, _: Any) -> Any:
-        """Trace the first call of the function, and no other."""
+        """Trace the first call of the function, and ignore all other calls."""
         if self.frame is not None or frame.f_code is not self.code:
             return None
         self.frame = frame
-        for name in self.code.co_varnames:  # at the call only arguments have a value
+        for name in self.code.co_varnames:  # when the call begins, only arguments have values
             self._add_input(name)
         return self.on_event
 
@@ -114,7 +116,7 @@ class _Tracer:
             self.before = {name: _value_state(self._lookup(name)) for name in [*self.names.assigned, *self.sources]}
 
     def _end(self) -> None:
-        """Record the values that the statement has assigned or modified in place."""
+        """Record the values that the statement assigned or modified in place."""
         statement, self.statement = self.statement, None
         if statement is None or isinstance(statement, ast.Return):
             return
@@ -136,7 +138,7 @@ class _Tracer:
                 self.sources[name] = tuple(self.values[parent] for parent in self.parents)
 
     def _return(self, statement: ast.Return | None, result: Any) -> None:
-        """Mark the returned values, and add those computed in the return statement."""
+        """Mark the returned values as outputs, and add those that the return statement computes."""
         if statement is None or statement.value is None or result is None:
             return
         for name, node, value in _outputs(statement.value, result):
@@ -151,7 +153,7 @@ class _Tracer:
             traced.output = True
 
     def _parents(self, names: Names) -> tuple[int, ...]:
-        """Return the indices of the values read; a tensor from outside the function is added now."""
+        """Return the indices of the values that are read, after adding tensors from outside the function."""
         parents: dict[int, None] = {}
         for name in names.read:
             if name not in self.sources and name not in self.locals and isinstance(self._lookup(name), Tensor):
@@ -174,14 +176,18 @@ class _Tracer:
             self._index(traced)
 
     def _index(self, value: Value) -> int:
-        """Return the index of a value in the list; add it if it is missing."""
+        """Return the index of a value in the list, after adding it if it is missing."""
         if value not in self.values:
             self.values.append(value)
         return self.values.index(value)
 
 
 def _traced_statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that are traced individually, including those in the branches of an `if`."""
+    """Yield the statements that are traced one by one, including those in the branches of an `if`.
+
+    Raises:
+        ValueError: a line has two statements.
+    """
     if crowded := [after.lineno for before, after in pairwise(body) if before.end_lineno == after.lineno]:
         raise ValueError(f"line {crowded[0]} has two statements; give each a line of its own")
     for statement in body:
@@ -197,7 +203,7 @@ def _statement_at(line: int, statements: Sequence[Statement]) -> Statement | Non
 
 
 def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]:
-    """Yield name, expression and value of each returned part."""
+    """Yield the name, the expression and the value of each part of the result."""
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
         keys = [key.value for key in node.keys]  # type: ignore[union-attr]
         yield from ((str(key), part, result[key]) for key, part in zip(keys, node.values))
@@ -209,9 +215,9 @@ def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]
 
 
 def _value_state(value: Any) -> tuple[Any, ...]:
-    """Return a state that differs (in its last item) once a value is replaced, modified in place or appended to.
+    """Return a tuple whose last item changes when a value is replaced, modified in place or extended.
 
-    The other items are references, so that no id is used again meanwhile.
+    The other items are references that keep objects alive, so that their ids are not reused.
     """
     items = (
         tuple(value.values()) if isinstance(value, dict) else tuple(value) if isinstance(value, list | tuple) else ()

@@ -1,8 +1,8 @@
-"""Specify how `view.interact` draws a function's results, such as `draw={"scores": view.draw.grid("words", "words")}`.
+"""Drawings for the results of `view.interact`, such as `draw={"scores": view.draw.grid("words", "words")}`.
 
-Words are a list, or the name of a control, whose current words are then used. `sentence` says below
-the pictures what is seen, such as "{row} looks most at {col} ({percent})"; `tfviz.view.figures.sentences` lists the
-names in braces. Grids and bars that are given equal drawings share one scale.
+Labels are a list, or the name of a control whose current words are used. `sentence` is a template for a sentence about
+the result, such as "{row} looks most at {col} ({percent})"; `tfviz.view.figures.sentences` lists its placeholders.
+Grids and bars with equal drawings share one scale.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ Words = str | Sequence[Any] | None
 
 @dataclass(frozen=True)
 class Drawing:
-    """The specification of how one result is drawn.
+    """Specification of how one result is drawn.
 
     Attributes:
-        kind: name of a function of this module.
-        rows, cols: words, or the name of a control that provides them.
-        scale: scale of the colours; None: chosen by the numbers.
-        limit: end of the scale; None: the next round number.
+        kind: the name of a function of this module.
+        rows, cols: labels, or the name of a control that provides them.
+        scale: the kind of colour scale; None: chosen from the numbers.
+        limit: the end of the scale; None: chosen from the numbers.
         positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
-        top: the number of bars, largest first; 0: all, in their order.
-        filled: whether the numbers on the diagonal of a graph fill its nodes.
-        axes: names of the rows and of the columns; of a plane, of the horizontal and the vertical coordinate.
-        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
-        ends: what the smallest and the largest number of the scale mean.
-        hatched: what a hatched cell means, one whose number is minus infinity.
-        unit: of the numbers.
-        budget: the largest sum of the parts of a stack that fits.
-        sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
+        top: the number of bars to draw, largest first; 0: all, in their order.
+        filled: whether the diagonal of a graph's matrix fills its nodes with colour.
+        axes: names of the row and column axes, or of the horizontal and vertical coordinates of a plane.
+        mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
+        ends: the meanings of the smallest and the largest number of the scale.
+        hatched: the meaning of a hatched cell, whose number is minus infinity.
+        unit: the unit of the numbers.
+        budget: the largest sum of a stack's parts that fits.
+        sentence: a template for the sentence about the result; empty: a sentence made from the numbers.
     """
 
     kind: DrawingKind
@@ -79,24 +79,24 @@ def grid(
     hatched: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a heatmap of [row, col]; several side by side for [grid, row, col]. Small ones show their numbers.
+    """Draw a heatmap of [row, col], or several side by side of [grid, row, col]; small ones show their numbers.
 
     Args:
         rows: labels of the rows.
         cols: labels of the columns.
         title: the title.
-        scale: "linear" from 0, "diverging" to both sides of 0, "sqrt" as attention is drawn elsewhere (the square root
-            of each number); by default diverging where a number is below 0.
-        limit: end of the scale; by default 1 for "linear" and "sqrt", for booleans and for rows that sum to 1,
-            otherwise the next round number.
-        axes: names of the rows and of the columns, such as ("query", "key").
-        ends: what the two ends of the scale mean, shown with it, such as ("no weight", "all of it"); of a grid of zeros
-            and ones, what 0 and 1 mean, such as ("may not look", "may look").
-        hatched: what a hatched cell means, one whose number is minus infinity.
-        sentence: the sentence about the grid.
+        scale: "linear" (from 0), "diverging" (to both sides of 0), or "sqrt" (from 0, coloured by square roots, as in
+            views of attention); by default "diverging" if a number is below 0, otherwise "linear".
+        limit: the end of the scale; by default 1 for an explicit "linear" or "sqrt", for booleans, and for rows that
+            sum to 1, otherwise the next round number.
+        axes: names of the row axis and of the column axis, such as ("query", "key").
+        ends: the meanings of the two ends of the scale, shown in its legend, such as ("no weight", "all of it"); for a
+            grid of zeros and ones, the meanings of 0 and 1, such as ("may not look", "may look").
+        hatched: the meaning of a hatched cell, whose number is minus infinity.
+        sentence: a template for the sentence about the grid.
 
     Raises:
-        ValueError: `scale` has another name, `limit` is not above 0, or `sentence` has other names in braces.
+        ValueError: `scale` is unknown, `limit` is not above 0, or `sentence` has an unknown placeholder.
     """
     if scale is not None and scale not in SCALE_KINDS:
         raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALE_KINDS))}")
@@ -125,18 +125,18 @@ def bars(
     unit: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a bar with its number for each entry of [word]; `limit` is the value of the longest possible bar.
+    """Draw a bar with its number for each entry of [word].
 
     Args:
         words: the labels of the bars.
         title: the title.
         limit: the value of the longest possible bar.
-        top: draw only this many bars, largest first, so that their order changes with the numbers.
-        unit: of the numbers, such as "GB".
-        sentence: the sentence about the bars.
+        top: draw only the `top` largest bars, sorted; by default all, in their order.
+        unit: the unit of the numbers, such as "GB".
+        sentence: a template for the sentence about the bars.
 
     Raises:
-        ValueError: `top` is not an integer above 0, or `sentence` has other names in braces.
+        ValueError: `limit` or `top` is not above 0, or `sentence` has an unknown placeholder.
     """
     check_positive("limit", limit)
     check_positive("top", top)
@@ -147,19 +147,19 @@ def bars(
 def stack(
     words: Words = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
 ) -> Drawing:
-    """Draw one bar made of the parts in [part], none below 0, with their sum above it.
+    """Draw one stacked bar of the parts in [part], each 0 or greater, with their sum above it.
 
-    With a budget the picture answers whether the sum fits, such as "No: 144 of 80 GB", and a line marks it.
+    With a budget, the picture states whether the sum fits, such as "No: 144 of 80 GB", and a line marks the budget.
 
     Args:
         words: the names of the parts.
         title: the title.
         budget: the largest sum that fits.
-        unit: of the numbers, such as "GB".
-        sentence: the sentence about the parts.
+        unit: the unit of the numbers, such as "GB".
+        sentence: a template for the sentence about the parts.
 
     Raises:
-        ValueError: `budget` is not above 0, or `sentence` has other names in braces.
+        ValueError: `budget` is not above 0, or `sentence` has an unknown placeholder.
     """
     check_positive("budget", budget)
     check_sentence("stack", sentence)
@@ -175,18 +175,18 @@ def lines(
     unit: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a line over the columns for each row of [row, col]; a single line for [col].
+    """Draw a line over the columns for each row of [row, col], or a single line for [col].
 
     Args:
         rows: names of the lines.
         cols: labels of the columns, from left to right.
         title: the title.
-        axes: names of the numbers and of the columns, such as ("share", "place of the key").
-        unit: of the numbers.
-        sentence: the sentence about the lines.
+        axes: names of the y-axis and of the x-axis, such as ("share", "place of the key").
+        unit: the unit of the numbers.
+        sentence: a template for the sentence about the lines.
 
     Raises:
-        ValueError: `sentence` has other names in braces.
+        ValueError: `sentence` has an unknown placeholder.
     """
     check_sentence("lines", sentence)
     return Drawing("lines", title, _words(rows), _words(cols), axes=axes, unit=unit, sentence=sentence)
@@ -200,18 +200,18 @@ def arrows(
     axes: tuple[str, str] = NO_NAMES,
     mark: Sequence[str] = (),
 ) -> Drawing:
-    """Draw vectors in the plane, from 0 to each point of [word, 2].
+    """Draw vectors in the plane as arrows, from the origin to each point of [word, 2].
 
     Args:
         words: names of the vectors.
         title: the title.
-        limit: the extent of the plane.
+        limit: largest absolute coordinate of the plane.
         axes: names of the horizontal and of the vertical coordinate.
-        mark: words that are drawn in colour, all others in grey; by default each has its own colour.
+        mark: names of vectors to draw in colour, all others in grey; by default each has its own colour.
 
     Raises:
         ValueError: `limit` is not above 0.
-        LookupError: no vector has a marked name.
+        LookupError: `mark` names a vector that does not exist.
     """
     return _plane("arrows", words, title, limit, axes, mark)
 
@@ -224,13 +224,13 @@ def dots(
     axes: tuple[str, str] = NO_NAMES,
     mark: Sequence[str] = (),
 ) -> Drawing:
-    """Draw points in the plane, [word, 2]: in its upper right quarter where no coordinate is below 0.
+    """Draw points in the plane, [word, 2]; only its upper right quarter if no coordinate is below 0.
 
     The arguments are those of `arrows`.
 
     Raises:
         ValueError: `limit` is not above 0.
-        LookupError: no point has a marked name.
+        LookupError: `mark` names a point that does not exist.
     """
     return _plane("dots", words, title, limit, axes, mark)
 
@@ -258,7 +258,7 @@ def words(
     ends: tuple[str, str] = NO_NAMES,
     sentence: str = "",
 ) -> Drawing:
-    """Draw words, each shaded by its number, [word]; `ends` and `sentence` are as in `grid`."""
+    """Draw words as running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
     check_positive("limit", limit)
     check_sentence("words", sentence)
     return Drawing("words", title, _words(words), limit=limit, ends=ends, sentence=sentence)
@@ -272,17 +272,17 @@ def graph(
     limit: float | None = None,
     filled: bool = False,
 ) -> Drawing:
-    """Draw nodes, and an edge for each cell of [from, to], thicker for greater numbers.
+    """Draw a directed graph: an edge for each nonzero cell of [from, to], thicker for larger absolute values.
 
     Args:
         words: the names of the nodes.
-        positions: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
+        positions: positions of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
         title: the title.
         limit: the number of the thickest edge.
-        filled: let the numbers on the diagonal fill their nodes, instead of being drawn as loops.
+        filled: whether to colour the nodes by the numbers on the diagonal, instead of drawing these as loops.
 
     Raises:
-        ValueError: `positions` is not [node, 2].
+        ValueError: `positions` is not [node, 2], or `limit` is not above 0.
     """
     check_positive("limit", limit)
     nodes: Any = positions or () if isinstance(positions, str | None) else ()
@@ -295,7 +295,7 @@ def graph(
 
 
 def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
-    """Draw a single number, large, with its unit; `sentence` may hold {value}."""
+    """Draw a single number in large type, with its unit; `sentence` may hold {value} and {percent}."""
     check_sentence("number", sentence)
     return Drawing("number", title, unit=unit, sentence=sentence)
 

@@ -1,4 +1,4 @@
-"""Draw the data flow of a function, from its source code and one run."""
+"""Pictures of the data flow of a function as a graph, from its source code and one call."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def flow(
     mark: Sequence[str] = (),
     **kwargs: Any,
 ) -> Picture:
-    """Draw how the values of a function derive from each other, each with its shape and the expression computing it.
+    """Draw the data-flow graph of a function: each tensor with its shape and the expression that computes it.
 
-    The function, or the `forward` of a module, is run once on the arguments, and the picture shows the code and the
-    shapes of that run. A loop is one statement, of which only values used by later lines are drawn.
+    The function, or the `forward` of a module, is called once with the arguments. The picture shows the shapes of that
+    call. A loop counts as one statement; of its tensors, only those used later are drawn.
 
     Args:
-        function: the function to trace.
-        *args: arguments of the function.
-        title: by default the function's name.
-        axes: size -> name of the axes of that size, such as `{6: "word", 8: "d"}`.
-        mark: names of the values that are drawn in colour, all others in grey; by default all are in colour.
-        **kwargs: arguments of the function by name.
+        function: the function or module to trace.
+        *args: positional arguments of the function.
+        title: the title; by default the name of the function, or of the module's class.
+        axes: names for axes by their size, such as `{6: "word", 8: "d"}`.
+        mark: names of the tensors to draw in colour, all others in grey; by default all are in colour.
+        **kwargs: keyword arguments of the function.
 
     Raises:
-        LookupError: there is no value with a marked name.
-        ValueError: the source is not available, or there are more values than fit into a picture.
-        Whatever the function raises.
+        LookupError: `mark` names a tensor that does not exist.
+        ValueError: the source is not available, the function computes no tensor, or there are too many tensors.
+        Exception: the function raises an exception.
     """
     values = trace(function, args, kwargs)
     if not values:
@@ -80,7 +80,7 @@ def flow(
 
 
 class Label(NamedTuple):
-    """The text in a box: lines of code."""
+    """The text in a box: the name and the shape of a tensor, and lines of code."""
 
     name: str
     shape: str
@@ -95,9 +95,9 @@ def _label(value: Value, axes: Mapping[int, str]) -> Label:
 
 
 def _wrapped(line: str) -> Iterator[str]:
-    """Break a long line of code, before a method or at a space, outside all brackets if possible."""
+    """Break a long line of code before a method call or at a space, where the fewest brackets are open."""
     while len(line) > MAX_LINE_LENGTH:
-        depth, depths = 0, dict[int, int]()  # of the places where it can be broken
+        depth, depths = 0, dict[int, int]()  # possible break -> number of open brackets
         for at, letter in enumerate(line):
             depth += (letter in "([{") - (letter in ")]}")
             if at and (letter == " " or (letter == "." and line[at - 1] in ")]")):

@@ -1,4 +1,4 @@
-"""Draw attention weights over the picture or the spectrogram that a model sees."""
+"""Views of attention weights over the image or the spectrogram that a model takes as input."""
 
 from __future__ import annotations
 
@@ -35,35 +35,35 @@ def image(
     arrange: str = "choose",
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Draw the attention of a token (patch, word or class token) over a picture; a click selects another token.
+    """Show the attention weights of a token (patch, text token or class token) over an image; a click selects another.
 
-    Queries, keys or both lie on the picture: an axis without words, or a run of one repeated word, such as `<image>` in
-    the prompt of a vision-language model. An example with a vision Transformer:
+    Queries, keys or both are patches of the image. Patches are the tokens of an axis without labels, or the longest run
+    of one repeated label, such as `<image>` in the prompt of a vision-language model. With a vision Transformer:
 
         with look.capture(model, "*.pattern") as captured:
             model(pixel_values=pixels)
         view.image(look.AttentionMaps.from_capture(captured), pixels[0])
 
-    Words over a picture, in several resolutions: `view.image(look.groups(captured, key_tokens=words), picture)`.
+    With cross-attention from image patches to a prompt, at several resolutions:
+    `view.image(look.groups(captured, key_tokens=words), picture)`.
 
     Args:
         maps: the attention maps, or several by name.
-        picture: the model's input, cropped and scaled in the same way: a path, a PIL image, an array or a tensor,
-            [height, width, 3] or [3, height, width]; numbers outside 0 to 1 are rescaled.
-        grid: rows and columns of cells, or these by name of a capture. None: a square grid, or else square cells, after
-            none, one, two or five other tokens. The page shows the grid that was chosen.
-        layer: the layer shown first.
-        head: the head shown first.
-        token: the token shown first, by number or word: a query, or a key if the keys are words and the queries lie on
-            the picture. None: the class token, the middle of a picture without one, or the word whose weights vary most
-            over the picture.
-        names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
+        picture: the image, cropped and scaled as for the model: a path, a PIL image, or an array or tensor, [height,
+            width], [height, width, 3] or [3, height, width]. Floats outside 0 to 1 are rescaled.
+        grid: rows and columns of patches, or a mapping from names of captures to these. None: a square grid, otherwise
+            square patches, preceded by zero, one, two or five other tokens. The page states the grid.
+        layer: index of the layer shown first.
+        head: index of the head shown first.
+        token: index or label of the token selected first: a query, or a key if only the queries are patches. None: the
+            class token; without one, the patch in the middle, or the text token whose weights vary most over the image.
+        names: names of the tokens before the first patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
 
     Raises:
-        ValueError: neither axis fits the picture, or the picture cannot be read.
+        ValueError: neither axis fits a grid of patches, no tokens form the grid given, or the image cannot be read.
         LookupError: there is no such token, layer or head.
     """
     pixels = read_image(picture)
@@ -83,19 +83,19 @@ def audio(
     arrange: str = "choose",
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Draw the attention of a frame or a word over time, on a spectrogram.
+    """Show the attention weights of an audio frame or a text token over a spectrogram; a click selects another.
 
-    Arguments and errors are those of `image`, except:
+    Errors are those of `image`.
 
     Args:
         maps: the attention maps, or several by name.
-        spectrogram: [frequency, time], lowest frequency first; colours range from its minimum to its maximum.
-        grid: None: a cell for each token, in order of time, as in Whisper; (frequencies, times) for patches in both
-            axes, as in an audio spectrogram Transformer.
-        layer: the layer shown first.
-        head: the head shown first.
-        token: the token chosen first; see `image`.
-        names: names of the tokens before the first cell; default: `cls`, then `register 1` and so on.
+        spectrogram: [frequency, time], lowest frequency first; shades range from its minimum to its maximum.
+        grid: None: one frame for each token, in order of time, as in Whisper; (frequencies, times) for patches along
+            both axes, as in an audio spectrogram Transformer.
+        layer: index of the layer shown first.
+        head: index of the head shown first.
+        token: index or label of the token selected first; see `image`.
+        names: names of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
@@ -114,7 +114,7 @@ def _view(
     arrange: str,
     budget: float,
 ) -> View:
-    """Draw maps over a picture; its size (height, width) is None if it is a spectrogram."""
+    """Return the view of maps over a picture; `size` is its (height, width), or None for a spectrogram."""
     parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
     if not parts:
         raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
@@ -150,10 +150,12 @@ def _view(
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
-    """Check that some tokens match the given grid; not all need to: key patches may be larger than query patches.
+    """Check that the tokens of some axis form the given grid.
+
+    Not all axes need to: key patches may be larger than query patches.
 
     Raises:
-        ValueError: no capture has this grid.
+        ValueError: no axis has this grid.
     """
     ones = {name: [placed[name]] for name in grid} if isinstance(grid, Mapping) else {"": list(placed.values())}
     for name, captures in ones.items():
@@ -168,14 +170,18 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
 
 
 def _nonnegative_index(name: str, number: int, count: int) -> int:
-    """Convert a negative index of a layer or a head to one from the front."""
+    """Convert a negative index of a layer or a head to the equivalent index from 0.
+
+    Raises:
+        IndexError: there is no such layer or head.
+    """
     at = index(number)
     check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
     return at % count
 
 
 def _note(placed: Mapping[str, MapsOnImage]) -> str:
-    """Return a note on which grids were found."""
+    """Return a note that states the grids found."""
     found: dict[str, None] = {}
     for grid in (grid for one in placed.values() for grid in one.grids):
         before = f"{counted(grid.first, 'token')} and " if grid.first else ""

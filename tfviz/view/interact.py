@@ -1,4 +1,4 @@
-"""`interact` binds a function's arguments to controls and redraws its results as they change, without a kernel."""
+"""The instrument `interact`: a function with controls for its arguments, whose results are redrawn without a kernel."""
 
 from __future__ import annotations
 
@@ -33,31 +33,32 @@ def interact(
 ) -> View | FunctionWidget:
     """Bind controls to a function's arguments and draw its results, in a notebook or a page, without a kernel.
 
-    The function is exported by `torch.export` and embedded in the page. It takes tensors and returns a tensor, or
-    several in a tuple or by name; arguments without a control keep their defaults. The first sentence of its docstring
-    is shown above the controls as an instruction; without a docstring, the text after a colon or question mark in the
-    title is shown there. Below the title stands what the results show, in a sentence; see `sentence` of `view.draw`.
+    The function is exported by `torch.export` and embedded in the page. It returns a tensor, or several in a tuple or a
+    dictionary. Arguments without a control keep their defaults. The first sentence of its docstring is shown above the
+    controls as an instruction; without a docstring, the text after a colon or question mark in the title is shown
+    there. Below the title, a sentence states what the results show; see `sentence` in `view.draw`.
 
     Args:
         function: the function to call.
         title: heading of the view; by default the function's name.
-        draw: name of a result -> `view.draw.grid(...)`, `bars`, `lines`, `arrows`, `dots`, `words`, `graph`, `number`;
-            by default by its axes: a number, bars, a grid, several grids.
+        draw: name of a result -> its drawing: `view.draw.grid(...)`, `bars`, `stack`, `lines`, `arrows`, `dots`,
+            `words`, `graph` or `number`. By default, the number of axes decides: a number, bars, a grid, several grids.
         kernel: compute in Python while the notebook's kernel runs, for functions that cannot be exported. Needs
             anywidget.
-        examples: experiments shown as buttons above the view: name -> the values of some controls, in the form of the
-            page.
-        controls: the control of each argument. `(low, high[, step])` of floats is a slider, which passes a tensor
-            without axes. `(low, high[, step])` of integers is a slider of ints, `[...]` and `{name: value}` are menus,
-            `True` and `False` switches: these pass Python values, and each combination is a separate program, 24 at
-            most. A single number is a slider around it. Other controls are `view.controls.points`, `cells`, `text`,
-            `order`, `angle`.
+        examples: experiments shown as buttons above the view: name -> the values of some controls, in the form that the
+            page uses.
+        controls: the control of each argument. `(low, high[, step])` of floats is a slider that passes a scalar tensor.
+            `(low, high[, step])` of integers is a slider, `[...]` and `{name: value}` are menus, `True` and `False` are
+            switches; these pass Python values. Each combination of these values is a separate program; 24 are allowed.
+            A single number becomes a slider around it. Other controls are `view.controls.points`, `cells`, `text`,
+            `order` and `angle`.
 
     Raises:
-        TypeError: a control is invalid, or for no argument; an argument has neither control nor default.
+        TypeError: a control is invalid, or has no argument; an argument has neither a control nor a default.
         ValueError: the function cannot be exported (the message gives the reason), or a result cannot be drawn as
-            `draw` says.
+            specified in `draw`.
         LookupError: `draw` names a result or a control that does not exist.
+        Exception: the function raises an exception for the initial values of the controls.
     """
     bound = BoundFunction(function, controls)
     title = title or bound.name
@@ -67,7 +68,7 @@ def interact(
 
         return FunctionWidget(bound, title, dict(draw or {}))
     try:
-        bound.call(bound.start)  # an error of the function itself is raised as Python raises it
+        bound.call(bound.start)  # before the export, so that the function's own errors have their plain traceback
     except Exception as error:
         starts = ", ".join(f"{name} {_start_text(value)}" for name, value in bound.start.items())
         error.add_note(f"{bound.name} was called with what its controls begin with: {starts}")
@@ -90,7 +91,7 @@ def _start_text(value: Any) -> str:
 
 
 def _check_same_axes(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[ResultSpec]) -> None:
-    """Raise ValueError unless all choices return results with the same names and numbers of axes."""
+    """Raise ValueError unless two programs return results with the same names and numbers of axes."""
     if list(first) != list(other):
         raise ValueError(f"the function returns {', '.join(first)}, and for other choices {', '.join(other)}")
     for panel in panels:

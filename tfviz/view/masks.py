@@ -1,6 +1,6 @@
-"""Masks to combine in the page, with the predicates that forbid each cell.
+"""Views of attention masks: one mask, or several to combine in the page.
 
-Python computes every table; the page only shows and combines them, so that it agrees with the code.
+Python computes every mask. The page only shows and combines them, so it always agrees with the Python code.
 """
 
 from __future__ import annotations
@@ -33,20 +33,23 @@ def masks(
     key_tokens: Sequence[str] | None = None,
     use: Mapping[str, str] | None = None,
 ) -> View:
-    """Show masks to combine, with a slider for predicates that have a size, and the reasons why a cell is forbidden.
+    """Show several masks and their combination, with the rules that forbid each cell and a slider for each size.
 
     Args:
-        rules: a table (query key), True where a query may look, for each predicate; or such a table for each
-            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
-            with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
-        query_tokens: a label for each query, and each key unless `key_tokens` says otherwise.
+        rules: name -> mask, boolean [query, key], True where a query may attend; or, for a rule with a size, name ->
+            {size: mask}. With the predicates of `tfviz.layers.masks`:
+            `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`. Leading axes of size
+            1 are dropped.
+        query_tokens: a label for each query.
         title: the title.
-        key_tokens: labels of the keys; None: those of the queries.
-        use: initial use of each rule: `all` (must hold), `any` (one of these is enough), `not` (must not hold) or
-            `off` (unused); by default the first rule is `all`, the others `off`.
+        key_tokens: a label for each key; None: the labels of the queries if there are as many keys.
+        use: initial use of each rule: `all` (must hold), `any` (at least one of these must hold), `not` (must not hold)
+            or `off` (unused); by default the first rule is `all`, the others `off`.
 
     Raises:
-        ValueError: there are no rules, tables differ in shape, or words do not fit them.
+        TypeError: `rules` is not a mapping.
+        ValueError: there are no rules or too many; masks differ in shape or are too large; there are not as many labels
+            as queries or keys.
         LookupError: `use` has an unknown rule or an unknown use.
     """
     if not isinstance(rules, Mapping):
@@ -94,10 +97,17 @@ def mask(
     key_tokens: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> View:
-    """Show the keys that each query may look at (filled) or not (hatched), for the first batch element and head.
+    """Show which keys each query may attend to (filled) or not (hatched), for the first batch element and head.
+
+    Args:
+        allowed: the mask, [..., query, key], True where a query may attend.
+        query_tokens: a label for each query.
+        key_tokens: a label for each key; None: the labels of the queries if there are as many keys.
+        title: the title.
 
     Raises:
-        ValueError: the mask has fewer than two axes, or an empty one; or words do not fit it.
+        ValueError: the mask has fewer than two axes, or an axis of size 0; there are not as many labels as queries or
+            keys.
     """
     allowed = as_mask(dense_tensor(title, allowed))
     if allowed.dim() < 2 or 0 in allowed.shape:
@@ -111,7 +121,11 @@ def mask(
 
 
 def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
-    """Return a table for each value of a rule's size; a single one if it has none."""
+    """Return the masks of a rule by its size; a rule without a size has one mask, by the key "".
+
+    Raises:
+        ValueError: there are no masks, or one is not [query, key].
+    """
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")

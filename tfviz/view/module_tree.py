@@ -1,4 +1,4 @@
-"""Draw the modules of a model as a tree."""
+"""Pictures of a model's modules as a tree of boxes, sized by their numbers of parameters."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tfviz.view.figures.picture import Picture, set_title
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
 NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits
 LETTER_INCHES_PER_POINT = 0.0083  # average width of a letter by its font size
-UPRIGHT_FONT_SIZE, LINE_INCHES, TALL_INCHES = 7.0, 0.13, 0.37  # of a name written upwards, where only that fits
+UPRIGHT_FONT_SIZE, LINE_INCHES, TALL_INCHES = 7.0, 0.13, 0.37  # of a vertical name: font size, width, maximum height
 
 
 class Box(NamedTuple):
-    """A module with its start and width, in parameters."""
+    """The box of a module; its left edge and its size are numbers of parameters."""
 
     name: str
     depth: int
@@ -30,15 +30,16 @@ class Box(NamedTuple):
 
 
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
-    """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
+    """Draw a model's modules as boxes, each below its parent, with widths in proportion to their parameters.
 
-    A numbered part is named by its class, too. A name too long for its box is written upwards, and then no box of its
-    row has its share. Parts without parameters are omitted, and so are names that do not fit. A parameter that two
-    modules share is drawn in the first.
+    The name of a numbered module includes its class, such as `Linear 0`. Below its name, a box states its share of all
+    parameters. A name too long for its box is written vertically; then no box of its row states its share. Modules
+    without parameters and names that do not fit are omitted. A parameter that several modules share is counted in the
+    first.
 
     Args:
         model: the model.
-        title: by default the model's class and the number of its parameters.
+        title: the title; by default the model's class and its number of parameters.
         depth: maximum number of levels below the model.
 
     Raises:
@@ -59,7 +60,7 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         axes = figure.subplots()
         axes.set(xlim=(0, total), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
-        seen = [box for box in boxes if box.size * WIDTH_INCHES * DPI > total]  # not what is narrower than a dot
+        seen = [box for box in boxes if box.size * WIDTH_INCHES * DPI > total]  # at least a pixel wide
         upright = {box.depth for box in seen if _is_upright(box, box.size / total)}
         for box in seen:
             _draw_box(axes, box, box.size / total, counted=box.depth not in upright)
@@ -71,14 +72,14 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
 
 
 def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int) -> Iterator[Box]:
-    """Yield a box for the module and for each of its parts, down to `depth`.
+    """Yield the box of a module, then those of its submodules, down to the level `depth`.
 
     Args:
         module: the module.
         name: the name of the module.
-        level: the level of the module.
-        drawn: parameters that are in an earlier box: id -> number of weights.
-        depth: the number of levels below it to draw.
+        level: the level of the module, 0 for the model.
+        drawn: parameters in earlier boxes: id -> number of elements.
+        depth: the lowest level to draw.
     """
     size = sum(p.numel() for p in module.parameters() if id(p) not in drawn)
     if not size:
@@ -91,7 +92,7 @@ def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], dept
 
 
 def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
-    """Draw a module with its name, as large as it fits, and below it its share, if those of its row are written."""
+    """Draw the box of a module with its name, in the largest font that fits, and its share below if `counted`."""
     page, ink = matplotlib.rcParams["axes.facecolor"], matplotlib.rcParams["text.color"]
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
@@ -111,8 +112,8 @@ def _count(share: float) -> str:
 
 
 def _fitting(box: Box, share: float) -> list[tuple[str, float]]:
-    """Return names and font sizes that fit above the share, the best first."""
-    names = dict.fromkeys([box.name, box.name.rpartition(" ")[2]])  # the second is a number alone
+    """Return the names with font sizes that fit above the share, best first."""
+    names = dict.fromkeys([box.name, box.name.rpartition(" ")[2]])  # with its class, then the number alone
     longest = len(_count(share))
     return [
         (name, size)
@@ -123,6 +124,6 @@ def _fitting(box: Box, share: float) -> list[tuple[str, float]]:
 
 
 def _is_upright(box: Box, share: float) -> bool:
-    """Return whether a name fits written upwards only, which leaves no room for the share."""
+    """Return whether a name fits only when it is written vertically, which leaves no room for the share."""
     longest = TALL_INCHES / UPRIGHT_FONT_SIZE / LETTER_INCHES_PER_POINT
     return not _fitting(box, share) and WIDTH_INCHES * share > LINE_INCHES and len(box.name) <= longest

@@ -1,4 +1,4 @@
-"""A view of how one query's weights are computed: products of query and key, their sum, the score, the weight."""
+"""A view of how the attention weights of one query are computed from the vectors of the query and the keys."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tfviz.view.page.html import View
 
 @dataclass(frozen=True)
 class HeadParts:
-    """What the scores of one head are made of: (query @ key.T) * scale + bias.
+    """The terms of one head's attention scores: (query @ key.T) * scale + bias.
 
     Attributes:
-        query: [query, dim], as it is multiplied: after rotary positions, a norm, and so on.
-        key: [key, dim], likewise; heads that share a key have the same one.
-        scale: the factor of the products' sum.
-        bias: [query, key], what is added, such as ALiBi's; None: nothing.
-        allowed: True where a query may look; None: everywhere.
+        query: the query vectors, [query, dim], as the model multiplies them: after rotary embedding and normalization.
+        key: the key vectors, [key, dim], likewise; in grouped-query attention, several heads have the same ones.
+        scale: the factor of the dot products.
+        bias: the bias added to the scaled dot products, [query, key], such as ALiBi; None: no bias.
+        allowed: the mask, [query, key], True where a query may attend; None: no mask.
     """
 
     query: Float[Tensor, "query dim"]
@@ -38,7 +38,7 @@ class HeadParts:
 
     @classmethod
     def from_layer(cls, layer: LazyAttention, head: int) -> HeadParts:
-        """Return the parts of one head of a layer that keeps its queries and keys."""
+        """Return the terms of one head's scores from a lazily captured layer, which keeps its queries and keys."""
         call = layer.head_call(head)
         query, key, allowed = call.query[0, 0].cpu(), call.key[0, 0].cpu(), layer.allowed(head)
         bias = None
@@ -49,14 +49,14 @@ class HeadParts:
         return cls(query, key, call.scale, bias, None if allowed is None or bool(allowed.all()) else allowed)
 
     def scores(self, row: int) -> Float[Tensor, " key"]:
-        """Return the scores of one query, -inf where it may not look."""
+        """Return the scores of one query; -inf for masked keys."""
         scores = (self.query[row] * self.key).sum(-1) * self.scale
         if self.bias is not None:
             scores = scores + self.bias[row]
         return scores if self.allowed is None else scores.masked_fill(~self.allowed[row], -torch.inf)
 
     def weights(self, row: int) -> Float[Tensor, " key"]:
-        """Return the weights of one query: the softmax of its scores, zeros where it may not look at all."""
+        """Return the attention weights of one query: the softmax of its scores; all 0 if every key is masked."""
         return self.scores(row).softmax(-1).nan_to_num(0.0)
 
 
@@ -69,25 +69,25 @@ def neurons(
     *,
     budget: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show how one query's weights are computed: the query, the keys, their products in each dimension, the scores.
+    """Show how one query's weights are computed: query, keys, their products in each dimension, scores, weights.
 
-    For each key, the products q x k of all dimensions add up; their sum x scale + bias is the score, and the softmax of
-    the scores are the weights. Queries and keys are those that the model multiplied: after rotary positions and norms,
-    shared by groups of heads, with what ALiBi or a mask adds. In the page any word, layer and head can be chosen.
+    The score of a key is the sum of the products over all dimensions, times the scale, plus a bias such as ALiBi. The
+    weights are the softmax of the scores. Queries and keys are shown as the model multiplied them, after rotary
+    embedding and normalization. The reader can choose any query, layer and head.
 
     Args:
-        maps: of a lazy capture, which keeps queries and keys: `AttentionMaps.from_capture(captured, words)` with
+        maps: maps of a lazy capture, which keeps queries and keys: `AttentionMaps.from_capture(captured, words)` with
             `look.capture(model, lazy=True)`.
-        layer: the layer that is shown first.
-        head: the head that is shown first.
-        row: the query that is shown first, counted from 0, or from the end with -1.
-        title: None: layer and head.
+        layer: index of the layer shown first.
+        head: index of the head shown first.
+        row: index of the query shown first; negative indices count from the end.
+        title: the title; None: layer and head.
         budget: maximum size of the data in the page, in bytes.
 
     Raises:
         IndexError: there is no such layer, head or query.
-        ValueError: a layer has weights only, since the capture was not lazy or the model computes them itself; the
-            queries and keys exceed the budget.
+        ValueError: a layer has only weights, because the capture was not lazy or the model computes attention without a
+            fused kernel; or queries and keys exceed the budget.
     """
     layers = _lazy_layers(maps)
     _, heads, queries, _ = maps.shape
@@ -117,10 +117,10 @@ def neurons(
 
 
 def _lazy_layers(maps: AttentionMaps) -> list[LazyAttention]:
-    """Return the layers of maps, each with its queries and keys.
+    """Return the layers of maps, after checking that all keep their queries and keys.
 
     Raises:
-        ValueError: a layer has its weights only.
+        ValueError: a layer has only weights.
     """
     layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention)]
     if len(layers) < len(maps.layers):

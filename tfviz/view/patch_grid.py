@@ -1,4 +1,4 @@
-"""Find the grid of patches on a picture that an axis's tokens form."""
+"""Grids of image patches, found among the tokens of an axis."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from itertools import groupby
 
 from tfviz.look.map_arguments import are_numbers
 
-EXTRA_TOKEN_COUNTS = (0, 1, 2, 5)  # before the patches: a class token, a distillation token, four registers
-MIN_PATCHES = 4  # patches of a picture
+EXTRA_TOKEN_COUNTS = (0, 1, 2, 5)  # before the patches: none; a class token; and a distillation token; or 4 registers
+MIN_PATCHES = 4  # in a picture
 Shape = tuple[int, int]  # rows, columns
 
 
 @dataclass(frozen=True)
 class PatchGrid:
-    """Patches of a picture, row by row, among the tokens of an axis.
+    """A grid of image patches, row by row, among the tokens of an axis.
 
     Attributes:
-        first: tokens before the first patch, which are not on the picture: a class token, registers, words.
-        upward: the first row of patches is the lowest, as in a spectrogram.
+        first: the index of the first patch; a class token, registers or text tokens may precede it.
+        rows: the number of rows.
+        columns: the number of columns.
+        upward: whether the first row of patches is the lowest, as in a spectrogram.
     """
 
     first: int
@@ -30,11 +32,18 @@ class PatchGrid:
 
     @property
     def patches(self) -> slice:
-        """Indices of the tokens that are patches."""
+        """The indices of the tokens that are patches."""
         return slice(self.first, self.first + self.rows * self.columns)
 
     def words(self, words: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return a name for each token: row and column from 0 for a patch; `names` for those before."""
+        """Return a label for each token of the axis: "(row,column)", from 0, for patches; `names` for tokens before.
+
+        In a grid of one row, patches are numbered from 0.
+
+        Args:
+            words: the labels of all tokens of the axis, used for tokens that have no other name.
+            names: the names of the first tokens before the patches.
+        """
         patches = [f"({row},{column})" for row in range(self.rows) for column in range(self.columns)]
         if self.rows == 1:
             patches = [str(column) for column in range(self.columns)]
@@ -48,23 +57,23 @@ class PatchGrid:
 def find_grids(
     rows: Sequence[str], cols: Sequence[str], size: Shape | None, shape: Shape | None
 ) -> tuple[PatchGrid | None, PatchGrid | None]:
-    """Return the result of `find_grid` for queries and keys.
+    """Return the results of `find_grid` for the labels of the queries (rows) and of the keys (cols).
 
-    Where one axis has no words of its own, a word that repeats in the other is padding.
+    If one axis is unlabelled, a label that repeats on the other axis is padding, not the image.
     """
     runs = not (are_numbers(rows) or are_numbers(cols))
     return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
 
 
 def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, runs: bool = True) -> PatchGrid | None:
-    """Return the grid of an axis that has no words of its own, or of its longest run of one repeated word, if any.
+    """Return the grid that an unlabelled axis, or the longest run of one repeated label, forms; None if there is none.
 
     Args:
-        words: the words of the axis.
-        size: height and width of the picture; None: of a spectrogram, where tokens follow one another in time.
-        shape: rows and columns of the grid. None: a square, since most models take square pictures, or else square
-            patches. Another axis of the same picture may have larger or smaller patches of the same proportions.
-        runs: whether a run of one repeated word may be the picture.
+        words: the labels of the axis; numbers from 0 mean that it is unlabelled.
+        size: height and width of the picture; None: a spectrogram, whose tokens are successive in time.
+        shape: rows and columns of the grid, or of a coarser or finer grid of the same proportions. None: a square grid,
+            since most models take square images, otherwise square patches.
+        runs: whether a run of one repeated label may be the picture.
     """
     if are_numbers(words):
         start, count = 0, len(words)
@@ -85,7 +94,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
 
 
 def _shapes(count: int, size: Shape | None, shape: Shape | None) -> list[Shape]:
-    """Return the shapes that this many patches may have."""
+    """Return the grid shapes, (rows, columns), that this many patches can form; see `find_grid`."""
     if count < MIN_PATCHES:
         return []
     if shape is not None:

@@ -1,4 +1,4 @@
-"""Specifications of the results of a function: panels as `view.draw` describes them, and their scales."""
+"""Specifications of an instrument's results: panels as `view.draw` describes them, and the scales of their colours."""
 
 from __future__ import annotations
 
@@ -12,26 +12,28 @@ from torch import Tensor
 from tfviz.look.map_arguments import range_labels
 from tfviz.view.spec import NO_NAMES, Scale, ScaleKind
 
-STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, among the colours of heads
+STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, as indices of the colour cycle
 
 
 @dataclass(frozen=True)
 class ResultPanel:
-    """A result of a function, drawn as `view.draw` specifies.
+    """A result of an instrument with the specification of its drawing; see `view.draw.Drawing`.
 
     Attributes:
-        kind: a function of `view.draw`.
-        values: with the number of axes that the kind draws.
-        rows, columns: words of the axes; numbers if there are no words, or not as many as positions.
+        kind: the name of a function of `view.draw`.
+        title: the title of the panel.
+        values: the numbers, with as many axes as the kind draws.
+        rows, columns: labels of the axes, replaced by numbers if they are not as many as the values.
+        scale: the scale of the colours or lengths.
         positions: [x, y] of each node of a graph; empty: on a circle.
-        filled: the diagonal of a graph fills its nodes.
-        axes: names of rows and columns, or of the two coordinates of a plane.
-        ends: what the smallest and the largest number of the scale mean.
-        hatched: what a hatched cell means.
-        unit: of the numbers.
-        budget: the largest sum of a stack that fits.
-        sentence: the sentence about the result, with names in braces; empty: one made from the numbers.
-        mark: words of a plane that are drawn in colour, all others in grey; empty: each in its own colour.
+        filled: whether the diagonal of a graph's matrix fills its nodes with colour.
+        axes: names of the row and column axes, or of the two coordinates of a plane.
+        ends: the meanings of the smallest and the largest number of the scale.
+        hatched: the meaning of a hatched cell.
+        unit: the unit of the numbers.
+        budget: the largest sum of a stack's parts that fits.
+        sentence: a template for the sentence about the result; empty: a sentence made from the numbers.
+        mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
     """
 
     kind: str
@@ -66,23 +68,24 @@ class ResultPanel:
 
 
 def labels_or_numbers(words: Sequence[str], count: int) -> list[str]:
-    """Return the labels of an axis; its numbers if it has none."""
+    """Return the labels of an axis, or numbers from 0 unless there are `count` labels."""
     return list(words) if len(words) == count else range_labels(count)
 
 
 def result_scale(
     kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, min_limit: float = 0.0
 ) -> Scale:
-    """Return the scale of a result: up to 1 for truth values, shares and named scales, otherwise up to a round number.
+    """Return the scale of a result, up to `limit`, to 1, or to a round number.
 
-    Pages apply the same rule to results that they compute (`js/interact/scales.js`).
+    By default the limit is 1 for an explicit "linear" or "sqrt", and for non-negative results that are boolean or whose
+    rows sum to 1. Pages apply the same rule to the results that they compute (`js/interact/scales.js`).
 
     Args:
-        kind: the way to draw the result.
+        kind: the kind of drawing.
         values: the result.
-        scale: the requested scale; None: diverging if a number is below 0, otherwise linear.
+        scale: the requested kind of scale; None: diverging if a number is below 0, otherwise linear.
         limit: the requested end of the scale, if any.
-        min_limit: the smallest limit of the scale.
+        min_limit: the smallest value of a limit that is a round number.
     """
     numbers = values.detach().cpu().numpy().astype(float)
     finite = numbers[numpy.isfinite(numbers)]
@@ -96,7 +99,7 @@ def result_scale(
 
 
 def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
-    """Return the smallest round number not below a value: one of these sizes times a power of ten; 1 for 0.
+    """Return the smallest round number not below `value`: one of `sizes` times a power of ten; 1 unless `value` > 0.
 
     >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
     (0.3, 1.5, 3.0, 1.0)
@@ -109,7 +112,7 @@ def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) 
 
 
 def stack_end(total: float, budget: float | None) -> float:
-    """Return the end of a stack's scale: a round number above its sum and well above its budget.
+    """Return the end of a stack's scale: the smallest round number not below its sum or 1.25 times its budget.
 
     >>> stack_end(144, 80), stack_end(10, 80), stack_end(7, None)
     (150.0, 100.0, 8.0)

@@ -1,4 +1,4 @@
-"""Draw named points in a plane, such as factors of films or vectors of words."""
+"""Scatter plots of named points, such as word embeddings projected to two dimensions."""
 
 from __future__ import annotations
 
@@ -40,22 +40,24 @@ def scatter(
     mark: Sequence[str] = (),
     begin: tuple[float | None, float | None] = (None, None),
 ) -> View:
-    """Draw a point for each name; a page shows the name and numbers of the nearest point, and searches names.
+    """Show a scatter plot of named points; the page shows the name and coordinates of the nearest point.
 
-    Names are written beside their points if there is room, earlier names first, so pass the most important ones first.
+    Names are written beside their points where there is room, in the order of `names`, so pass important names first.
+    The reader can search for names.
 
     Args:
-        points: the coordinates of the points.
+        points: the coordinates, [point, 2].
         names: the names of the points.
         title: the title.
         axes: names of the two coordinates.
-        groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
-        mark: names of points that are drawn larger, and are named first, in bold.
-        begin: where each axis begins, such as (0, None), unless a point lies below; None: at the points.
+        groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
+        mark: names of points to draw larger and to label first, in bold.
+        begin: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
 
     Raises:
-        ValueError: there are no points, points are not pairs of finite numbers, or names or groups differ in number.
-        LookupError: no point has a marked name.
+        ValueError: there are no points; points are not [point, 2] or not finite; there are not as many names or groups
+            as points; there are more than six groups.
+        LookupError: `mark` names a point that does not exist.
     """
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
@@ -108,20 +110,21 @@ def planes(
     paths: Sequence[Sequence[int]] = (),
     axes: Mapping[str, tuple[str, str]] | None = None,
 ) -> Picture:
-    """Draw the same points in several square planes side by side, each on its own scale.
+    """Draw the same named points in several square scatter plots side by side, each on its own scale.
 
     Args:
-        panels: title -> [point, 2].
+        panels: title of a panel -> coordinates, [point, 2].
         names: the names of the points.
         title: the title.
-        groups: the group of each point, which sets its colour, at most six; "" is no group, and grey.
-        mark: names of points that are drawn larger and named; the others are not.
-        paths: indices of points to connect by a thin line.
-        axes: panel -> names of its two coordinates.
+        groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
+        mark: names of points to draw larger and to label; other points have no label.
+        paths: sequences of indices of points to connect by a thin line.
+        axes: title of a panel -> names of its two coordinates.
 
     Raises:
-        ValueError: there are no panels, or more than 12; points are not [point, 2]; names or groups differ in number.
-        LookupError: no point has a marked name, a path has a point that does not exist, or `axes` an unknown panel.
+        ValueError: there are no panels, or more than 12; points are not [point, 2]; there are not as many names or
+            groups as points; there are more than six groups.
+        LookupError: `mark` or a path refers to a point that does not exist, or `axes` to a panel that does not exist.
     """
     if not panels:
         raise ValueError("there is nothing to draw: give planes by name")
@@ -162,7 +165,7 @@ def planes(
 
 
 def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -> None:
-    """Draw points and paths in a square plane around 0."""
+    """Draw points and paths in a square plane centred at the origin."""
     for path in paths:
         plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
     draw_points(plane, scatter, 14)
@@ -187,5 +190,5 @@ def _names(names: Sequence[str], count: int) -> list[str]:
 
 
 def _cleaned(names: Sequence[str]) -> list[str]:
-    """Return single-line names without characters that cannot be drawn."""
+    """Return names in one line, with unprintable characters and runs of whitespace replaced by spaces."""
     return [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]

@@ -1,8 +1,8 @@
-"""Specifications of pictures: matplotlib and the page's JavaScript draw these and add no meaning.
+"""Specifications of heatmaps, head grids and scatter plots, which matplotlib and the page's JavaScript both draw.
 
-A specification holds values, the name and labels of each axis, the scale of its colours, masked and outlined cells,
-dividers and thresholds. Further constants that both languages need are written for the page's scripts by
-`documents/generate.py`.
+A specification holds everything that a renderer needs, such as values, the names and labels of the axes, the colour
+scale, masked and outlined cells, and dividers. `documents/generate.py` exports the constants that both languages need
+to the page's scripts.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 
-MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers and has no linear scale
+MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers; weights then have no linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 MIN_SCALE_EVEN_WEIGHTS = 16  # the scale of weights on a picture ends at this multiple of 1 / keys, or later
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
-NO_NAMES = ("", "")  # of a pair of axes, or of the ends of a scale
+NO_NAMES = ("", "")  # for a pair of axes, or for the ends of a scale
 
 
 @dataclass(frozen=True)
 class ScaleRule:
-    """The mapping of a type of scale between its ends.
+    """The mapping of numbers to positions on one kind of colour scale.
 
     Attributes:
-        root: whether numbers are placed by their square roots, so that small ones are visible.
-        diverging: whether the scale runs from -limit through 0 to limit, in two hues, or from 0 to limit, in one.
-        ticks: positions of the numbers of its legend, as fractions of the limit.
+        root: whether positions follow the square roots of the absolute numbers, so that small ones remain visible.
+        diverging: whether the scale runs from -limit to limit, in two hues, instead of from 0 to limit, in one.
+        ticks: the numbers on the colour bar, as fractions of the limit.
     """
 
     root: bool
@@ -50,7 +50,7 @@ SCALE_RULES: dict[ScaleKind, ScaleRule] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """The colours of numbers up to `limit`, and down to its negative if the scale diverges; `name` says of what."""
+    """A colour scale from 0 to `limit`, or from -`limit` to `limit` if it diverges; `name` is the quantity shown."""
 
     kind: ScaleKind = "sqrt"
     limit: float = 1.0
@@ -66,19 +66,19 @@ class Scale:
 
     @property
     def caption(self) -> str:
-        """What the colours are, and that they are spread by square roots, if they are."""
+        """The label of the colour bar: the quantity, and "square-root scale" if it is one."""
         return ", ".join(filter(None, [self.name, "square-root scale" if self.rule.root else ""]))
 
 
 WEIGHT = "attention weight"
-WEIGHT_SCALE = Scale("sqrt", name=WEIGHT)  # of attention, whose weights are mostly small
+WEIGHT_SCALE = Scale("sqrt", name=WEIGHT)  # square roots, because most attention weights are small
 LINEAR_WEIGHT_SCALE = Scale("linear", name=WEIGHT)
 DIFFERENCE_SCALE = Scale("diverging-sqrt", name=f"difference of {WEIGHT}s")  # of two attention maps
 
 
 @dataclass(frozen=True)
 class Axis:
-    """An axis: the name of what it counts, and a label for each position."""
+    """The name of an axis, such as "query", and a label for each of its positions."""
 
     name: str = ""
     labels: Sequence[str] = ()
@@ -91,19 +91,23 @@ NO_GROUP = "others"  # the name of points without a group
 
 @dataclass(frozen=True)
 class Heatmap:
-    """A table of numbers as colours.
+    """Specification of a heatmap.
 
     Attributes:
-        values: [row, column].
-        allowed: [row, column], False for cells that a mask forbids, which are hatched; None: no mask.
-        space: numbers of rows and columns to show, if they exceed those of the values, as at an early step; the rest is
-            blank: neither 0 nor forbidden.
-        outlined: cells (row, column) to mark, such as gold alignments.
-        outlined_rows: rows to mark.
-        dividers: lines before a row or a column.
-        block: cells that each value stands for, down and across.
-        numbered: write the number into each cell.
-        texts: the text of each cell instead, [row][column]; empty: none.
+        values: the numbers, [row, column].
+        rows: the axis of the rows.
+        columns: the axis of the columns.
+        scale: the colour scale.
+        allowed: [row, column], False for masked cells, which are hatched; None: no mask.
+        space: numbers of rows and columns to show if they exceed those of the values, as at an early step; the rest is
+            blank, which differs from 0 and from masked.
+        outlined: cells (row, column) to outline, such as a reference alignment.
+        outlined_rows: rows to outline.
+        dividers: ("rows" or "cols", index) of each line to draw before a row or a column.
+        block: side of the square block of original cells that each value stands for.
+        title: the title of the panel.
+        numbered: whether to write its number into each cell.
+        texts: texts to write into the cells instead, [row][column]; empty: none.
     """
 
     values: Tensor
@@ -130,7 +134,16 @@ def attention_heatmap(
     axes: tuple[str, str] = (QUERY, KEY),
     **more: Any,
 ) -> Heatmap:
-    """Specify one head with its words: linear scale and numbers for few weights, square-root scale for many."""
+    """Return the heatmap of one head, on a linear scale with numbers if it has few cells, else by square roots.
+
+    Args:
+        maps: the maps of the head, which provide the tokens.
+        values: the weights, [query, key].
+        allowed: the mask, [query, key]; None: no mask.
+        block: side of the square block of original cells that each value stands for.
+        axes: names of rows and columns.
+        more: further attributes of `Heatmap`.
+    """
     rows, columns = Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens)
     few = is_numbered(*maps.shape[2:])
     return Heatmap(
@@ -139,9 +152,9 @@ def attention_heatmap(
 
 
 def picture_scale(largest: float, keys: int) -> Scale:
-    """Return the scale of weights that are shaded on a picture: up to the largest, and to 16 even weights at least.
+    """Return the scale of weights drawn over an image, up to the largest weight, but at least to min(1, 16 / keys).
 
-    Thus the weights of an even head, 1 / keys, are pale, and the picture remains visible.
+    Uniform weights, 1 / keys, are therefore pale, and the image remains visible.
 
     >>> picture_scale(0.017, 64).limit, picture_scale(0.9, 64).limit, picture_scale(0.3, 8).limit
     (0.25, 0.9, 1.0)
@@ -156,13 +169,14 @@ def is_numbered(rows: int, columns: int) -> bool:
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Attention heads side by side on one scale: a row for each layer, a column for each head.
+    """Specification of a grid of attention heads on one scale: a row for each layer, a column for each head.
 
     Attributes:
-        heatmaps: [layer][head].
-        layers, heads: a name for each row and column of the grid.
+        heatmaps: the heatmaps, [layer][head].
+        layers, heads: names of the rows and columns of the grid.
         size: width and height of a heatmap, in inches.
-        labelled: the outer heatmaps have their words.
+        labelled: whether the outer heatmaps are labelled with their tokens.
+        title: the title.
     """
 
     heatmaps: Sequence[Sequence[Heatmap]]
@@ -175,14 +189,15 @@ class HeadGrid:
 
 @dataclass(frozen=True)
 class Scatter:
-    """Points in a plane.
+    """Specification of a scatter plot.
 
     Attributes:
-        points: [point, 2].
+        points: the coordinates, [point, 2].
+        names: the names of the points.
         axes: names of the two coordinates.
         groups: names of the groups, each with its own colour.
         labels: the index of each point's group, -1 (grey) for none; empty if there are no groups.
-        marked: points that are drawn larger and named first.
+        marked: indices of points to draw larger and to label first.
     """
 
     points: numpy.ndarray
@@ -194,6 +209,6 @@ class Scatter:
 
     @property
     def legend(self) -> list[tuple[int, str]]:
-        """Label and name of each group, ending with points without a group."""
+        """The index and name of each group, ending with -1 for points without a group, if there are any."""
         named = list(enumerate(self.groups))
         return [*named, (-1, NO_GROUP)] if named and -1 in self.labels else named

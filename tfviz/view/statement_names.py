@@ -1,4 +1,4 @@
-"""The names that a Python statement reads and assigns, and its expression, from its syntax tree."""
+"""The names that a Python statement reads and assigns, and the expression that it computes, from its syntax tree."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
     """Return the syntax tree of a function, with the line numbers of its file.
 
     Raises:
-        ValueError: its source is missing, or it is not a plain `def`.
+        ValueError: the source is not available, or the function is not a plain `def`.
     """
     name = getattr(function, "__name__", function)
     try:
         lines, start = inspect.getsourcelines(function)
-        indented = lines[0][:1].isspace()  # a method; text in its docstring may stand further left, so no dedent
+        indented = lines[0][:1].isspace()  # a method; dedent fails if its docstring is less indented than its code
         tree = ast.parse("".join(["if 1:\n"] * indented + lines))
     except (OSError, TypeError, SyntaxError) as error:
         raise ValueError(f"the source of {name} is not at hand; {REMEDY}") from error
@@ -33,9 +33,9 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 class Names(ast.NodeVisitor):
-    """The names that a statement reads and assigns, in order; an attribute of `self` as ".name".
+    """The names that a statement reads and assigns, in order; an attribute of `self` is listed as ".name".
 
-    Names that belong to a comprehension, a lambda or an inner function are left out.
+    Names bound inside a comprehension, a lambda or an inner function are omitted.
     """
 
     def __init__(self, self_name: str):
@@ -47,11 +47,11 @@ class Names(ast.NodeVisitor):
 
     @classmethod
     def from_node(cls, node: ast.AST, self_name: str) -> Names:
-        """Collect the names of a statement.
+        """Collect the names of a statement or an expression.
 
         Args:
-            node: the statement.
-            self_name: the name of the module in the code, such as `self`; empty if there is none.
+            node: the syntax tree of the statement.
+            self_name: the name by which the code refers to the module, such as `self`; empty if there is none.
         """
         names = cls(self_name)
         names.visit(node)
@@ -69,7 +69,7 @@ class Names(ast.NodeVisitor):
             super().visit(node)
 
     def visit_For(self, node: ast.For) -> None:
-        """Treat loop variables as local to the loop, even if an earlier loop left the same name behind."""
+        """Treat loop variables as local to the loop, even if an earlier loop assigned the same names."""
         self.visit(node.iter)
         self.visit(node.target)
         hidden = self._hidden
@@ -79,7 +79,7 @@ class Names(ast.NodeVisitor):
         self._hidden = hidden
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        self.visit(ast.parse(ast.unparse(node.target), mode="eval"))  # it is read, too
+        self.visit(ast.parse(ast.unparse(node.target), mode="eval"))  # x += 1 also reads x
         self.generic_visit(node)
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -99,7 +99,7 @@ class Names(ast.NodeVisitor):
 
 
 def expression(node: ast.AST, self_name: str) -> str:
-    """Return the expression that a statement assigns, without `self.`; the full statement if it assigns none."""
+    """Return the source of the expression that a statement assigns, or else of the statement, without `self.`."""
     value = getattr(node, "value", node) if isinstance(node, ast.stmt) else node
     if isinstance(node, ast.AugAssign):
         value = ast.BinOp(ast.Name(ast.unparse(node.target), ast.Load()), node.op, node.value)
@@ -120,7 +120,7 @@ def is_attribute_of(node: ast.Attribute, self_name: str) -> bool:
 
 
 def _bound(scope: ast.AST) -> frozenset[str]:
-    """Return the names that a comprehension, a lambda, an inner function or a loop binds itself."""
+    """Return the names that a comprehension, a lambda, an inner function or a loop target binds."""
     nodes = list(ast.walk(scope))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return frozenset(names | {node.arg for node in nodes if isinstance(node, ast.arg)})

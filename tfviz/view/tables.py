@@ -1,4 +1,4 @@
-"""Views of tables of numbers: position encodings, and the gates of a recurrent cell over a sentence."""
+"""Views of tables of numbers: position encodings, and the gates of a recurrent network."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ from tfviz.view.page.html import View
 from tfviz.view.result_spec import labels_or_numbers
 from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
 
-MAX_TABLES = 24  # side by side
-MAX_CELLS = 6_000_000  # of one view: 24 MB of a page
+MAX_TABLES = 24  # in one view
+MAX_CELLS = 6_000_000  # in one view: 24 MB of float32 in the page
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
-    """Show types of position encodings: the table of each, and the similarity of its positions.
+    """Show position encodings: the table of each, and the cosine similarity of each pair of its positions.
 
     Args:
-        tables: [position, dim], one or several by name. Vectors that are added (sinusoidal, learned) are compared by
-            their cosine. Encodings without vectors (a bias, as ALiBi's, or scores of rotated queries and keys) are
-            passed as a table [position, position], wrapped in `similarity`, and shown unchanged.
+        tables: one table, [position, dim], or several by name. Encodings without vectors, such as the bias of ALiBi or
+            the scores of rotated queries and keys, are passed as `similarity(table)` with [position, position], and
+            shown unchanged.
         title: the title.
-        trained: the number of positions seen in training; later ones are marked.
+        trained: the number of positions seen in training; a line separates later positions.
 
     Raises:
-        ValueError: there are no tables, one does not have two axes, or `trained` is out of range.
+        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained` is below 1
+            or above the number of positions of the longest table.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
@@ -69,7 +70,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
 
 
 def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
-    """Draw a single type by its heatmaps, several by the similarity of their positions."""
+    """Return the static picture: all heatmaps of a single encoding, or the similarities of several encodings."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:
         return figures.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
@@ -79,7 +80,7 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
 
 
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
-    """Specify the heatmaps of a type: its table and the cosines of its rows, or only a table of similarities."""
+    """Return the heatmaps of an encoding: its table and the cosines of its rows, or only its similarities."""
     values = check_finite(name, table).float().as_subclass(Tensor)
     row_dividers: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
     dividers: list[Divider] = [*row_dividers, *(("cols", row) for _, row in row_dividers)]
@@ -99,14 +100,14 @@ def _cosines(table: Tensor) -> Tensor:
 
 
 class Similarity(Tensor):
-    """A table that already compares positions with positions."""
+    """A table [position, position] of similarities, as `similarity` returns it."""
 
 
 def similarity(table: Tensor) -> Float[Tensor, "position position"]:
-    """Mark a table as one that compares positions: a bias for each query and key, or scores of rotated vectors.
+    """Mark a table for `positions` as similarities, such as a bias for each query and key, or scores after RoPE.
 
     Raises:
-        ValueError: the table is not square.
+        ValueError: the table is not a square matrix, or its numbers are not finite.
     """
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
@@ -116,15 +117,17 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
 def gates(
     tables: Mapping[str, Float[Tensor, "step unit"]], words: Sequence[str] | None = None, title: str = "Gates"
 ) -> View:
-    """Show the gates of a recurrent cell over a sentence: a table for each, with a column per word and a row per unit.
+    """Show the gates of a recurrent network over a text: a heatmap for each gate, with columns for steps.
 
     Args:
-        tables: [step, unit] by name, such as input, forget, output, cell.
-        words: a word for each step.
+        tables: activations of each gate, [step, unit], by name, such as input, forget, output, cell.
+        words: a label for each step.
         title: the title.
 
     Raises:
-        ValueError: there are no tables, their shapes differ, or words do not fit.
+        TypeError: `tables` is not a mapping.
+        ValueError: there are no tables, their shapes differ, they are too many or too large, or there are not as many
+            labels as steps.
     """
     if not isinstance(tables, Mapping):
         kind = type(tables).__name__
@@ -145,7 +148,7 @@ def gates(
 
 
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
-    """Return the document of a heatmap of float32 numbers, with NaN in cells that have none."""
+    """Return the document of a heatmap of float32 numbers; masked cells become NaN."""
     axes = (heatmap.rows, heatmap.columns)
     rows, cols = (labels_or_numbers(axis.labels, count) for axis, count in zip(axes, heatmap.values.shape))
     values = heatmap.values if heatmap.allowed is None else heatmap.values.masked_fill(~heatmap.allowed, torch.nan)
@@ -171,7 +174,7 @@ def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
     """Return the shape that all tables share.
 
     Raises:
-        ValueError: their shapes differ, or are not two axes of size 1 or more.
+        ValueError: there are no tables, their shapes differ, or they do not have two axes of size 1 or more.
     """
     shapes = sorted({tuple(table.shape) for table in tables})
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:

@@ -1,4 +1,4 @@
-"""A view of a text with a number for each token: an attribution, a loss, an activation."""
+"""A view of a text with a number for each token, such as an attribution, a loss or an activation."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def tokens(
     unit: str = "",
     limit: float | None = None,
 ) -> View:
-    """Show a running text, each token shaded by its number: from blue through 0 to orange if any is negative.
+    """Show running text, each token shaded by its number, in two hues (blue and orange) if a number is negative.
 
     Args:
-        words: a word for each number; a number becomes its digits.
-        numbers: such as each token's loss, an attribution, or the activation of a neuron.
+        words: the text of each token; other values are converted to strings.
+        numbers: a number for each token, such as its loss, an attribution, or the activation of a neuron.
         title: the title above the text.
         unit: the unit of the numbers, such as "nats".
-        limit: the end of the scale; None: the largest number.
+        limit: the end of the scale; None: the largest absolute number.
 
     Raises:
-        ValueError: there is no number, or NaN or infinity among them; more or fewer words than numbers.
+        ValueError: there are no numbers, or too many; they are not finite; there are not as many tokens as numbers.
 
     >>> print(tokens(["to", " be"], [0.5, -2.0], "Loss", unit="nats"))
     Loss

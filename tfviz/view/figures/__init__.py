@@ -1,1 +1,1 @@
-"""Static pictures, drawn by matplotlib, with their colours and fonts."""
+"""Static pictures, drawn by matplotlib: heatmaps, charts, text and layouts, with their colours, fonts and formats."""

@@ -1,7 +1,9 @@
-"""Static pictures of attention maps. Each function specifies and describes a picture, which a renderer draws.
+"""Static pictures of attention maps: all heads, one head, alignments, comparisons, and steps of a generation.
 
-All heads share one scale from 0 (the page) to 1 (the strongest ink), with the square root between, since most weights
-are small; a single small head has its numbers on a linear scale. What a mask forbids is hatched, which is not 0.
+Each function specifies a picture and its summary in words; `figures.heads` and `figures.heatmap` draw it. All heads
+share one colour scale from 0 (background) to 1 (strongest colour). Colours follow the square root of the weight, since
+most weights are small. A single head with few cells shows its numbers, on a linear scale. Masked cells are hatched, so
+that they differ from 0.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from tfviz.view.spec import (
     is_numbered,
 )
 
-MAX_SHEET_WORDS = 12  # words of an axis that a sheet of heads can label
+MAX_SHEET_WORDS = 12  # tokens of an axis that a sheet of heads can label
 MAX_WORD_SHEET_INCHES = 10.0
 MAX_STEP_PANELS = 6  # panels in a picture of steps
 Outlined = tuple[Sequence[int], Sequence[tuple[int, int]]]  # rows, and cells (row, column)
@@ -50,7 +52,9 @@ def heads(
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
 ) -> Picture:
-    """Draw all layers (rows) and heads (columns); with their words if there are few.
+    """Draw all heads as a grid of heatmaps, layers by heads, labelled with the tokens if there are few.
+
+    Of more than 24 layers or heads, evenly spaced ones are drawn.
 
     Args:
         maps: the attention maps.
@@ -58,7 +62,7 @@ def heads(
         names: names of the heads; by default their numbers.
         outlined: rows and cells to outline in every head.
         axes: names of rows and columns.
-        unit: what the numbers are; empty: no colour bar.
+        unit: name of the numbers, for the colour bar; empty: no colour bar.
 
     Raises:
         ValueError: the number of names is not the number of heads.
@@ -116,7 +120,12 @@ def head(
     divide: int | None = None,
     outlined: Outlined = NO_OUTLINE,
 ) -> Picture:
-    """Draw one head with its words; draw a line before the key `divide`, and outline rows and cells."""
+    """Draw one head as a heatmap with its tokens, a line before the key `divide`, and outlined rows and cells.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: `divide` is not between two keys, or there are no tokens.
+    """
     *_, queries, keys = check_head(maps, layer, head)
     dividers = check_divider(divide, keys)
     title = title or f"Layer {layer}, head {head}"
@@ -143,17 +152,17 @@ def alignment(
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
 ) -> Picture:
-    """Draw layer 0, head 0 of two sentences, outlining the cells that should be strong.
+    """Draw layer 0, head 0 of the attention between two sentences, and outline the cells of a reference alignment.
 
     Args:
         maps: the attention maps.
-        gold: the words that belong together, as (row, column).
+        gold: cells of the reference alignment, (row, column).
         title: the title.
         axes: names of rows and columns.
 
     Raises:
         IndexError: a gold cell lies outside the map.
-        ValueError: there is no word.
+        ValueError: there are no tokens.
     """
     weights, allowed = head_and_mask(maps, 0, 0)
     queries, keys = weights.shape
@@ -186,11 +195,11 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
 ) -> Picture:
-    """Draw one head of two maps side by side, and second minus first if they have the same size.
+    """Draw one head of two captures side by side, and second minus first if the maps have the same size.
 
     Raises:
         IndexError: there is no such layer or head.
-        ValueError: there is no word.
+        ValueError: there are no tokens.
     """
     maps = (first, second)
     (a, _), (b, _) = pair = [head_and_mask(one, layer, head) for one in maps]
@@ -213,7 +222,7 @@ def compare(
 
 
 def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
-    """Specify second minus first; if the words of two cells differ, both are shown."""
+    """Return the heatmap of second minus first; where the labels of a position differ, both are shown."""
 
     def both(one: Axis, other: Axis) -> Axis:
         return Axis(one.name, [a if a == b else f"{a}/{b}" for a, b in zip(one.labels, other.labels)])
@@ -239,23 +248,24 @@ def steps(
     outlined: Outlined = NO_OUTLINE,
     drawn: Collection[str] = (),
 ) -> Picture:
-    """Draw one head as it grows, step by step: at most six panels, all at the size of the largest map.
+    """Draw one head at successive steps, in panels that all have the size of the largest map.
 
-    Rows and columns that a step does not have yet are blank, which is neither zero nor masked.
+    Rows and columns that a step does not have yet are blank, which differs from zero and from masked.
 
     Args:
-        parts: the maps of each step, by the step's name.
+        parts: the maps of each step, by the step's name, in order.
         layer: the index of the layer.
         head: the index of the head.
         title: the title.
-        divide: draw a line before this key.
+        divide: index of a key to draw a line before.
         axes: names of rows and columns.
-        outlined: rows and cells to outline, in each step that has them.
-        drawn: names of the steps to draw; by default six of them.
+        outlined: rows and cells to outline in each step that has them.
+        drawn: names of the steps to draw; by default at most six, evenly spaced.
 
     Raises:
         IndexError: a step has no such layer or head.
-        ValueError: there is no step, or one without words.
+        ValueError: there is no step, a step has no tokens, or `divide` is not between two keys.
+        LookupError: `drawn` names a step that does not exist.
     """
     if not parts:
         raise ValueError("there is no step to draw")
@@ -283,7 +293,7 @@ def steps(
 
 
 def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:
-    """Outline the rows and cells that a heatmap has."""
+    """Return the heatmap with outlines of the rows and cells that it has; others are ignored."""
     rows, columns = heatmap.values.shape
     cells = [(row, column) for row, column in outlined[1] if row < rows and column < columns]
     return replace(heatmap, outlined=cells, outlined_rows=[row for row in outlined[0] if row < rows])

@@ -1,4 +1,4 @@
-"""Bar charts of named numbers: vertical bars, or a table with a bar in each cell."""
+"""Bar charts of named numbers: vertical bars, or a table with a horizontal bar in each cell."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ LETTER_WIDTH_INCHES = 0.075  # on average
 DIGIT_WIDTH_INCHES = 0.066  # of a number beside its bar
 NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
 MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
-MIN_BAR_SHARE = 0.35  # of a panel's width that bars have beside long numbers
+MIN_BAR_SHARE = 0.35  # minimum share of a panel's width for its bars, beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
-CROWDED_WIDTH = 14.0  # inches that panels need side by side, from which on they stand in two columns
+CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
 GREY = 0.45  # opacity of a bar that is a base rate or a control
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
 PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
@@ -41,20 +41,21 @@ def bars(
     x: str = "",
     grey: Collection[Any] = (),
 ) -> Picture:
-    """Draw a bar for each word, a panel for each series, all on one scale.
+    """Draw vertical bars: a panel for each series with a bar for each word, all on one scale.
 
     Args:
-        words: a number becomes its digits.
-        heights: [word], or [training, word]: bars are the mean, with a line from the lowest to the highest.
+        words: the labels of the bars; numbers are converted to strings.
+        heights: name of a series -> heights, [word] or [training, word]. For several training runs, bars are the mean,
+            with a line from minimum to maximum.
         title: the title.
-        y: the name of the y axis.
-        references: name -> height of a dashed line across the panels, such as chance level.
-        x: what the words are.
+        y: the name of the y-axis.
+        references: horizontal dashed lines, name -> height, such as chance level.
+        x: the name of the x-axis.
         grey: words whose bars are grey, such as controls.
 
     Raises:
-        ValueError: there is nothing to draw, or too much; a series has another number of values than there are words,
-            or has NaN or infinity.
+        ValueError: there is nothing to draw, or too much; a series does not have a value for each word, or has NaN or
+            infinity.
         LookupError: `grey` has a word that has no bar.
     """
     are_grey = _are_among(words, grey, "grey")
@@ -102,22 +103,23 @@ def bar_table(
     pale: Collection[Any] = (),
     gap_before: Collection[Any] = (),
 ) -> Picture:
-    """Draw a row for each name and a column of bars for each measure, every bar with its number.
+    """Draw a table of horizontal bars: a row for each name, a column for each measure, every bar with its number.
 
     Args:
-        names: a number becomes its digits.
-        columns: measures: [name], or [training, name]: bars are the mean, with a line and numbers from the lowest to
-            the highest.
+        names: the labels of the rows; numbers are converted to strings.
+        columns: name of a measure -> values, [name] or [training, name]. For several training runs, bars are the mean,
+            with a line and numbers from minimum to maximum.
         title: the title.
-        top: end of the scale of all measures, such as 1 for shares; None: each has its own.
-        references: name -> value of a dashed line, such as chance level: one for all columns, or one by column.
+        top: the end of the scale of all measures, such as 1 for shares; None: each measure has its own scale.
+        references: vertical dashed lines, name -> value, such as chance level; the value is a number for all columns,
+            or a mapping from column to number.
         grey: names whose bars are grey, such as base rates and controls.
-        pale: names whose bars are in a paler shade of their colour, such as the second of two kinds.
+        pale: names whose bars have a paler shade of their colour, such as the second of two kinds.
         gap_before: names with a gap above their rows, such as the first of each group.
 
     Raises:
-        ValueError: a measure has another number of values than there are names, a value above `top`, NaN or infinity;
-            there are more rows than fit into a picture.
+        ValueError: there is nothing to draw, or too much; a measure does not have a value for each name, or has a value
+            above `top`, NaN or infinity.
         LookupError: `grey`, `pale` or `gap_before` has a name without a row, or `references` a column that does not
             exist.
     """
@@ -136,7 +138,7 @@ def bar_table(
 
     largest = None if top is None else max(float(column.high.max()) for column in series.values())
     numbers = {name: format_column(column, largest) for name, column in series.items()}
-    tabular = any(levels.values())  # numbers stand in a column of their own, clear of dashed lines
+    tabular = any(levels.values())  # align the numbers in a column, away from the dashed lines
 
     def draw() -> Figure:
         lines = max(len(those) for those in levels.values())
@@ -165,7 +167,7 @@ def bar_table(
 
 
 def _bar_step(words: Sequence[str]) -> float:
-    """Return the width of a bar and its gap, in inches, that leaves space for the longest of a few short labels."""
+    """Return the distance between bars, in inches, that leaves room for the longest label, from 0.2 to 0.3."""
     return min(0.3, max(0.2, LETTER_WIDTH_INCHES * max(map(len, words)) + 0.05))
 
 
@@ -185,13 +187,13 @@ def _draw_column(
     Args:
         axes: the axes to draw on.
         column: the measure.
-        heights: the height of each bar, from the top.
-        numbers: the number of each bar.
+        heights: the y-coordinate of each bar, downwards.
+        numbers: the text of each bar's number.
         colours: the colour of each bar.
-        start: where the scale begins.
-        length: its length.
-        stretch: the length of the axis, relative to that of the scale.
-        tabular: whether the numbers stand in a column of their own.
+        start: the start of the scale.
+        length: the length of the scale.
+        stretch: the length of the axis, relative to the length of the scale.
+        tabular: whether all numbers are aligned beyond the end of the scale, instead of beside their bars.
     """
     axes.barh(heights, column.mean, color=colours, height=0.72)
     if column.several:
@@ -210,7 +212,11 @@ def _draw_column(
 
 
 def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list[bool]:
-    """Return which names are among some of them, which have a colour of their own."""
+    """Return, for each name, whether it is in `some`; `colour` describes the style in the error message.
+
+    Raises:
+        LookupError: an element of `some` is not among the names.
+    """
     words, chosen = as_strings(names), as_strings(list(some))
     if missing := [name for name in chosen if name not in words]:
         raise LookupError(f"there is nothing called {missing[0]!r} to draw in {colour}; there are {', '.join(words)}")
@@ -229,14 +235,14 @@ def _bar_colour(plain: bool, paler: bool) -> Any:
 
 
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
-    """Return name and value of each reference line of a column."""
+    """Return the name and the value of each reference line of a column."""
     levels = {name: value.get(column) if isinstance(value, Mapping) else value for name, value in references.items()}
     given = {name: float(value) for name, value in levels.items() if value is not None}
     return dict(zip(given, check_finite("references", list(given.values())).tolist())) if given else {}
 
 
 def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[float, float]:
-    """Return where a column's scale begins, and its length."""
+    """Return the start and the length of a column's scale, which includes 0."""
     end = max([float(column.high.max()), *levels]) if top is None else top
     start = min(0.0, float(column.low.min()))
     return start, max(end, 0.0) - start or 1.0
@@ -245,7 +251,7 @@ def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[
 def _axis_length(
     high: Sequence[float], start: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
 ) -> float:
-    """Return the length of a panel's axis, relative to its scale, that leaves space for the numbers beside its bars."""
+    """Return the length of a panel's axis, relative to its scale, that leaves room for the numbers beside its bars."""
     text_widths = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
     if tabular:
         text_widths = [max(text_widths)] * len(text_widths)
@@ -254,19 +260,23 @@ def _axis_length(
 
 
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:
-    """Draw dashed lines at values of a bar's scale, each with its name below the bars, one below the other."""
+    """Draw vertical dashed lines with their names below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
         axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
         place = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
         style: Any = {"fontsize": 7.5, "color": soft(), "va": "top", "ha": "left", "annotation_clip": False}
-        axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # clear of the line's end
+        axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
 
 
 def _check_series(
     names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], max_names: int
 ) -> tuple[list[str], dict[str, Spread]]:
-    """Return names and series after checking that each has a number for each name."""
+    """Return the names as strings and the spread of each series.
+
+    Raises:
+        ValueError: there are no names or series, or too many; a series does not have a number for each name.
+    """
     if not names or not series:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
     check_at_most(len(names), max_names, "names", "give those you mean, such as the 20 highest")
@@ -284,25 +294,26 @@ def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
 
 
 def format_column(column: Spread, largest: float | None = None) -> list[str]:
-    """Format each mean, and its range if it has one, with the same number of decimals in a column.
+    """Format each mean of a column, followed by its range over training runs, all with the same number of decimals.
 
     Args:
         column: the numbers.
-        largest: that of all columns on one scale, whose decimals are alike; None: each column has its own.
+        largest: the largest number of all columns that share a scale, so that their decimals agree; None: the largest
+            absolute number of this column.
     """
     cells = list(zip(column.mean.tolist(), column.low.tolist(), column.high.tolist()))
     values = [value for cell in cells for value in cell]
     largest = max(map(abs, values)) if largest is None else largest
     power = math.floor(math.log10(largest)) if largest > 0 else 0
-    is_fine = power >= 0 or (power == -1 and not column.several)  # a range says that a third digit means little
+    is_fine = power >= 0 or (power == -1 and not column.several)  # beside a range, another digit has little meaning
     max_places = max(0, (2 if is_fine else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
-    bounded = max(values) <= 1  # a share, which is not 1 unless it is exactly
+    bounded = max(values) <= 1  # probably shares: only exactly 1 may read as 1
     return [_with_range(cell, [in_column(value, places, bounded) for value in cell], places) for cell in cells]
 
 
 def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str:
-    """Return a mean and its range; one bound if all of it reads as 0, with both signs."""
+    """Return the text of a mean and its range; a single bound if the range spans 0 and all three round to 0."""
     mean, low, high = texts
     if low == high:
         return mean
@@ -312,7 +323,7 @@ def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str
 
 
 def _panel_title(name: str, inches: float, max_lines: int = 2) -> str:
-    """Wrap a name into a few lines of a panel's width."""
+    """Wrap a name to the width of its panel, truncated after `max_lines` lines."""
     return "\n".join(
         wrap(drawable(name), max(8, int((inches - 0.3) / LETTER_WIDTH_INCHES)), max_lines=max_lines, placeholder="…")
     )

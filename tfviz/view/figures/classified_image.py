@@ -1,4 +1,4 @@
-"""Draw a picture in patches beside the predictions of a classifier."""
+"""Pictures of an image in patches beside the predictions of an image classifier."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfviz.view.figures.palette import drawable, shorten
 from tfviz.view.figures.picture import Picture, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
 
-MAX_BARS = 8  # the likeliest labels
+MAX_BARS = 8  # for the most likely labels
 PICTURE_HEIGHT_INCHES = 2.4
 MAX_LABEL_LENGTH = 24  # characters
 
@@ -30,7 +30,16 @@ def classified_image(
     shares: Float[Tensor, " label"],
     title: str,
 ) -> Picture:
-    """Draw the picture, its hidden patches in its mean colour, beside the probabilities of the likeliest labels."""
+    """Draw an image in patches, hidden ones in its mean colour, beside the probabilities of the most likely labels.
+
+    Args:
+        picture: the image.
+        grid: its grid of patches.
+        hidden: True for each hidden patch, in reading order.
+        labels: the names of the classes.
+        shares: the probability of each class.
+        title: the title.
+    """
     top = shares.topk(min(MAX_BARS, len(labels))).indices.tolist()
     without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
     heading = subtitled(title, f"{grid.rows} × {grid.columns} patches{without}")

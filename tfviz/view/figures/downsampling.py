@@ -1,4 +1,4 @@
-"""Read heads of any length at the resolution of a picture, without computing all of their weights."""
+"""Weights of a head at the resolution of a picture, read without computing all weights of a long text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SEARCH_BLOCK_CELLS = 64  # side of a block in which the largest weight is search
 
 
 def block_size(maps: AttentionMaps, pixels: int) -> int:
-    """Return the number of cells, down and across, that one pixel covers when weights must be computed."""
+    """Return the side, in cells, of the block that one pixel shows; 1 unless weights are computed lazily."""
     computed = any(isinstance(layer, LazyAttention) for layer in maps.layers)
     return max(1, -(-max(maps.shape[2:]) // pixels)) if computed else 1
 
@@ -18,14 +18,16 @@ def block_size(maps: AttentionMaps, pixels: int) -> int:
 def read_head(
     maps: AttentionMaps, layer: int, head: int, pixels: int, all_rows: bool = True
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Return a head for a picture of this many pixels: weights, mask, and the cells of a block.
+    """Return the weights of a head for a picture of `pixels` x `pixels`, their mask, and the side of a block in cells.
+
+    The weights are [query, key] if the side is 1; otherwise each number stands for a block of cells.
 
     Args:
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
-        pixels: the size of the picture.
-        all_rows: compute all rows of lazy weights rather than one row of each block.
+        pixels: the side of the picture.
+        all_rows: whether to compute all rows of lazy weights, or only one row of each block.
     """
     source, block = maps.layers[layer], block_size(maps, pixels)
     if block == 1 or not isinstance(source, LazyAttention):
@@ -38,7 +40,7 @@ def read_head(
 
 
 def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:
-    """Return query and key of the largest weight, the first if there are several, and that weight."""
+    """Return the query and the key of a head's largest weight, and that weight; the first of several equal ones."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
         coarse = maps.tile(layer, head, block=SEARCH_BLOCK_CELLS)

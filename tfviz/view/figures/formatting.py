@@ -1,6 +1,7 @@
-"""Format numbers as text. The page has the same rules (`js/base/numbers.js`); both are tested on the same cases.
+"""Formatting of numbers, percentages, counts and sizes as text, by default with two significant digits.
 
-A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
+Integers, and the integer parts of other numbers, are always written in full. The page has the same rules
+(`js/base/numbers.js`); both are tested on the same cases.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from tfviz.look import AttentionMaps
 
 EXACT_CONTEXT = Context(prec=400)  # the largest float has 309 digits before the point
 MIN_LARGE, MIN_FIXED = 1e10, 1e-4  # numbers from MIN_LARGE on, and below MIN_FIXED, are written with a power of ten
-MIN_GROUPED = 10_000  # numbers from here on have their thousands set apart; a year has not
-MAX_NINES = 6  # decimals that may be needed to tell a share from 1
+MIN_GROUPED = 10_000  # numbers from here on have a thousands separator; a year has none
+MAX_NINES = 6  # maximum decimals to distinguish a share from 1
 
 
 def formatted(value: SupportsFloat, digits: int = 2) -> str:
-    """Format a number with this many significant digits.
+    """Format a number with this many significant digits, without trailing zeros.
 
-    A number that is not 1 is not written as 1, unless it equals 1 within float32 rounding.
+    A number below 1 gets more digits rather than read as 1, unless it equals 1 within float32 rounding.
 
     >>> formatted(0.3141), formatted(-120.4), formatted(0.0), formatted(0.9996), formatted(1987), formatted(12345)
     ('0.31', '−120', '0', '0.9996', '1987', '12,345')
@@ -60,9 +61,10 @@ def fixed(value: float, decimals: int) -> str:
 
 
 def aligned(values: Sequence[float]) -> list[str]:
-    """Format numbers that stand below one another with the same number of decimals.
+    """Format the numbers of a column with the same number of decimals.
 
-    The largest has three digits, or two if it is below 1; zeros that all would end in are left out.
+    The largest number gets three significant digits, or two if it is below 1. Decimals that are 0 in all numbers are
+    omitted.
 
     >>> aligned([1.19, 0.8, 0.004]), aligned([0.5, 0.25]), aligned([3.0, 12.5]), aligned([2.0, 40.0])
     (['1.19', '0.80', '< 0.01'], ['0.50', '0.25'], ['3.0', '12.5'], ['2', '40'])
@@ -74,13 +76,13 @@ def aligned(values: Sequence[float]) -> list[str]:
     power = math.floor(top.log10())
     most = max(0, (1 if power < 0 else 2) - power)
     nearly_one = top <= 1 and any(1 - value > 0.5 * 10**-MAX_NINES and _rounded(value, most) == 1 for value in finite)
-    fewest = most if nearly_one else 0  # what is written as "> 0.99" keeps its nines
+    fewest = most if nearly_one else 0  # "> 0.99" needs its decimals
     decimals = next(n for n in range(fewest, most + 1) if all(_rounded(v, n) == _rounded(v, most) for v in finite))
     return [in_column(float(value), decimals, bounded=top <= 1) for value in values]
 
 
 def in_column(value: float, decimals: int, bounded: bool = False) -> str:
-    """Format a number with this many decimals; as a bound if it would wrongly read as 0 or, where `bounded`, as 1."""
+    """Format a number with this many decimals, or as a bound if it would round to 0 or, if `bounded`, to 1."""
     if not math.isfinite(value) or abs(value) >= MIN_LARGE:
         return formatted(value, 3)
     rounded, least = _rounded(Decimal(value), decimals), 10**-decimals
@@ -92,7 +94,9 @@ def in_column(value: float, decimals: int, bounded: bool = False) -> str:
 
 
 def in_cell(value: float, limit: float) -> str:
-    """Format a cell's number in hundredths of its scale's unit, integers in full, numbers near zero as a dot.
+    """Format the number of a heatmap's cell, with decimals that fit the scale's limit; numbers near 0 become a dot.
+
+    Integers are written in full.
 
     >>> in_cell(0.123, 1), in_cell(0.4, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
     ('0.12', '0.40', '·', '>0.99', '17')
@@ -105,13 +109,13 @@ def in_cell(value: float, limit: float) -> str:
     rounded = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
     if rounded == 1 and limit <= 1 and size < 1 - 0.5 * 10**-MAX_NINES:
         return ">0.99" if value > 0 else "<−0.99"
-    if 0.1 < limit <= 1:  # weights stand in columns
+    if 0.1 < limit <= 1:  # two decimals for all weights
         return fixed(value, 2)
     return formatted(float(rounded) * (-1 if value < 0 else 1))
 
 
 def percent(share: float) -> str:
-    """Format a share in percent; only 0 and 1 read as 0 % and 100 %.
+    """Format a share as a percentage; only 0 and 1 (within float32 rounding) become 0 % and 100 %.
 
     >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
     ('12 %', '> 99.9 %', '100 %', '< 0.1 %', '> 99.9 %')
@@ -122,7 +126,7 @@ def percent(share: float) -> str:
         return "> 99.9 %"
     if not math.isfinite(share):
         return formatted(share)
-    if 0.99 < 100 * share < 1:  # 1 % is no limit to stay below
+    if 0.99 < 100 * share < 1:  # may round to 1 %, which unlike 100 % is no bound
         return f"{_stripped(_rounded(Decimal(100 * share), 2))} %"
     hundredths = Decimal(share) * 100
     if not 99 < hundredths < 100:
@@ -132,7 +136,7 @@ def percent(share: float) -> str:
 
 
 def stepped(value: float, step: float) -> str:
-    """Format a slider's value with the decimals of its step, or more if the value needs them.
+    """Format a slider's value with as many decimals as its step has, or more if the value needs them.
 
     >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
     ('2.50', '1987', '0.125')
@@ -146,7 +150,7 @@ def stepped(value: float, step: float) -> str:
 
 
 def at_most(value: float, digits: int = 2) -> str:
-    """Format an upper bound, rounded up.
+    """Format an upper bound with this many significant digits, rounded up.
 
     >>> at_most(0.1201), at_most(0.0)
     ('0.13', '0')
@@ -167,18 +171,18 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def size(queries: int, keys: int) -> str:
-    """Format the size of a map."""
+    """Format the size of an attention map: its numbers of queries and keys."""
     return f"{counted(queries, 'query', 'queries')} x {counted(keys, 'key')}"
 
 
 def maps_size(maps: AttentionMaps) -> str:
-    """Format the size of attention maps, and the remarks on them."""
+    """Format the shape of attention maps, followed by their remarks."""
     layers, heads, queries, keys = maps.shape
     return f"AttentionMaps: {sheet_size(layers, heads).replace('×', 'x')} x {size(queries, keys)}{maps.remarks}"
 
 
 def sheet_size(layers: int, heads: int) -> str:
-    """Format the size of a model."""
+    """Format the numbers of layers and heads."""
     return f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
 
 

@@ -1,4 +1,4 @@
-"""Draw generated text: the likeliest next tokens, and a translation with its attention to the source."""
+"""Pictures of generated text: the most likely next tokens, and a translation with its cross-attention."""
 
 from __future__ import annotations
 
@@ -19,7 +19,14 @@ BAR_WIDTH_INCHES = 1.5
 
 
 def next_tokens(words: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
-    """Draw the likeliest next tokens of a text, by probability."""
+    """Draw bars of the probabilities of the most likely next tokens of a text.
+
+    Args:
+        words: the tokens.
+        shares: the probability of each token.
+        title: the title.
+        prompt: the text before the token, whose end completes the title.
+    """
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
     return bar_table(words, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
 
@@ -32,9 +39,15 @@ def translation_steps(
     title: str,
     heading: str = "",
 ) -> Picture:
-    """Draw the cross-attention of each generated word, beside bars of their probabilities.
+    """Draw the cross-attention of each generated token, beside bars of the tokens' probabilities.
 
-    The summary has `heading` in place of the title, as a picture has the text that was read above its columns.
+    Args:
+        words: the generated tokens.
+        shares: the probability of each generated token.
+        read: the source tokens.
+        weights: the attention weights, averaged over layers and heads.
+        title: the title.
+        heading: the first line of the summary, if it differs from the title.
     """
 
     def draw() -> Figure:

@@ -1,4 +1,4 @@
-"""Place boxes in layers, each below all that it comes from, with few crossings (Sugiyama, Tagawa & Toda 1981)."""
+"""Layered layout of directed acyclic graphs: parents above children, few crossings (Sugiyama, Tagawa & Toda 1981)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from statistics import fmean
 from typing import NamedTuple
 
 COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
-PART_GAP = 48.0  # points between parts without a link, drawn side by side
+PART_GAP = 48.0  # points between unconnected parts, drawn side by side
 SWEEP_COUNT = 12
-SETTLED_POINTS = 0.5  # layout stops once no box moves by more: smaller moves are invisible
+SETTLED_POINTS = 0.5  # the layout stops when no box moves further, since smaller moves are invisible
 BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
-MAIN_WEIGHT = 200  # weight of the link to the next box of a main line, relative to other links
+MAIN_WEIGHT = 200  # weight of a main link (see `_main_lines`), relative to other links
 Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """A box, in points."""
+    """The size of a box, in points."""
 
     width: float
     height: float
@@ -27,11 +27,13 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions of all boxes and lines, in points from the top left.
+    """Positions (x, y) of all boxes and edges, in points from the top left corner.
 
     Attributes:
-        tops: the middle of the upper edge of each box.
-        edges: the points that each edge passes, from a lower edge of a box to an upper one.
+        width: the width of the drawing.
+        height: the height of the drawing.
+        tops: the middle of each box's upper side.
+        edges: the points of each edge, from the lower side of the parent to the upper side of the child.
     """
 
     width: float
@@ -41,15 +43,15 @@ class Layout:
 
 
 def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Layout:
-    """Place each box below its parents; a box without parents just above its first child.
+    """Return a layout with each box below its parents; a box without parents is one layer above its first child.
 
     Args:
-        boxes: the boxes.
-        parents: of each box the indices of those that it comes from, all smaller than its own.
+        boxes: the sizes of the boxes.
+        parents: for each box, the indices of its parents, which are smaller than its own index.
     """
     layer_of = _layers(parents)
     nodes, chains = list(boxes), []
-    above: list[list[int]] = [[] for _ in boxes]  # of each node those in the layer above that it is linked to
+    above: list[list[int]] = [[] for _ in boxes]  # for each node, its neighbours in the layer above
     for child, its in enumerate(parents):
         for parent in its:
             chain = [parent]
@@ -77,7 +79,7 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
 
 
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
-    """Return the layer of each node: one below the lowest parent; a node without parents is just above its children."""
+    """Return each node's layer: one below its lowest parent; without parents, one above its highest child."""
     layers: list[int] = []
     for its in parents:
         layers.append(1 + max((layers[parent] for parent in its), default=-1))
@@ -89,7 +91,7 @@ def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the nodes of each layer in an order that keeps them near their neighbours."""
+    """Return the nodes of each layer, sorted by the mean relative positions of their neighbours to reduce crossings."""
     layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
     for node, layer in enumerate(layer_of):
         layers[layer].append(node)
@@ -103,19 +105,20 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
 
 
 def _in_reading_order(layers: list[list[int]], boxes: int) -> list[list[int]]:
-    """Return the layers, or their mirror image if that has more boxes in their own order from left to right."""
+    """Return the layers, or their mirror image if it has more pairs of boxes in index order from left to right."""
     pairs = [pair for row in layers for pair in combinations([node for node in row if node < boxes], 2)]
     turned = sum(left > right for left, right in pairs) > len(pairs) / 2
     return [row[::-1] for row in layers] if turned else layers
 
 
 def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
-    """Return the links (parent, child) that are drawn straight down if they can be, at most one from and to each box.
+    """Return the main links (parent, child), drawn vertically if possible; at most one from and one to each box.
 
-    They join a box to the first of its parents, as a sum to the stream that it adds to, and that parent to the last
-    such child. A parent that only this box uses has the lowest priority. Where two parents share an ancestor and
-    neither derives from the other (query and key, of scores), no link is straight: the box is centred below the two,
-    and the two below their ancestor.
+    A main link joins a box to the first of its parents, as a sum to the residual stream that it adds to. Inputs that
+    only this box uses are considered last. If several children qualify, the last one has the link. A box with a single
+    parent has a main link only if no other box uses that parent. If the first parent and another one share an ancestor,
+    and neither descends from the other (such as the query and the key of scores), there is no main link: the box is
+    centred below its parents.
     """
     uses = Counter(parent for its in parents for parent in its)
     ancestors: list[set[int]] = []
@@ -138,10 +141,10 @@ def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
 def _columns(
     layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]], main: set[tuple[int, int]]
 ) -> list[float]:
-    """Return the x of each node, near the mean of its neighbours, in the order of its layer.
+    """Return the x-coordinate of each node: near the mean of its neighbours, in the order of its layer.
 
-    The bends of a long edge stand, if they can, in one vertical line, and so do the boxes of a main line: these are
-    drawn together last, since together they hardly move.
+    The bends of a long edge are aligned vertically if possible, and so are boxes joined by main links. Main links are
+    applied in a second pass, because boxes that they join hardly move any more.
     """
     x = [0.0] * len(nodes)
     for layer in layers:
@@ -153,7 +156,7 @@ def _columns(
 
 
 def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[float]) -> None:
-    """Move parts that no link joins together: nothing pulls them to each other."""
+    """Move unconnected parts of the graph next to each other, by changing `x`."""
     part_of = list(range(len(nodes)))
     for chain in chains:
         joined = {part_of[node] for node in chain}
@@ -169,7 +172,7 @@ def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[f
 
 
 def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
-    """Return the neighbours of each node; one whose link has weight w occurs w times."""
+    """Return the neighbours of each node; a neighbour whose link has weight w occurs w times."""
     linked: list[list[int]] = [[] for _ in range(count)]
     for first, *bends, last in chains:
         weight = MAIN_WEIGHT if (first, last) in main else 1
@@ -181,7 +184,7 @@ def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int
 
 
 def _settle(layers: list[list[int]], nodes: Sequence[Box], linked: Sequence[Sequence[int]], x: list[float]) -> None:
-    """Move each node to the mean of its neighbours, layer by layer, until none moves any more."""
+    """Move each node to the mean of its neighbours, layer by layer, until all nodes are settled; changes `x`."""
     for _ in range(10 * SWEEP_COUNT):
         before = x.copy()
         for layer in (*reversed(layers), *layers):
@@ -194,16 +197,23 @@ def _settle(layers: list[list[int]], nodes: Sequence[Box], linked: Sequence[Sequ
 def _separate(
     layer: Sequence[int], wanted: Sequence[float], weights: Sequence[int], nodes: Sequence[Box], x: list[float]
 ) -> None:
-    """Set the x of a layer's nodes as near to the targets as order and gaps allow, by weighted least squares.
+    """Set the x-coordinates of a layer's nodes near their targets by weighted least squares, keeping order and gaps.
 
-    Minus the widths to its left, each x must be nondecreasing: solve by isotonic regression, pooling adjacent violators
-    (Barlow et al. 1972).
+    Minus the widths to their left, the coordinates must be nondecreasing. This is isotonic regression, solved by
+    pooling adjacent violators (Barlow et al. 1972).
+
+    Args:
+        layer: the nodes, from left to right.
+        wanted: the target of each node.
+        weights: the weight of each node.
+        nodes: the sizes of all nodes.
+        x: the coordinates of all nodes, changed in place.
     """
     offsets, used = [], 0.0
     for node in layer:
         offsets.append(used + nodes[node].width / 2)
         used += nodes[node].width + COLUMN_GAP
-    pools: list[tuple[list[int], float, int]] = []  # places in the layer, the mean that they want, their weight
+    pools: list[tuple[list[int], float, int]] = []  # places in the layer, mean of their targets, sum of their weights
     for place, offset in enumerate(offsets):
         pool, mean, weight = [place], wanted[place] - offset, weights[place]
         while pools and pools[-1][1] > mean:

@@ -1,6 +1,7 @@
-"""Draw attention heads: all on one sheet, one alone, two and their difference, one over the steps of a generation.
+"""Figures of several attention heads: a grid of all heads, heatmaps side by side, and steps of a generation.
 
-Queries are rows, from the top; keys are columns, their words along the top edge. Heads of one picture share one scale.
+Queries are rows, from the top; keys are columns, with their tokens along the top edge. Heads of one picture share one
+scale.
 """
 
 from __future__ import annotations
@@ -25,15 +26,18 @@ from tfviz.view.figures.palette import DPI, axis_labels, drawable, soft
 from tfviz.view.figures.picture import set_title
 from tfviz.view.spec import HeadGrid, Heatmap
 
-MAX_HEADS_IN_A_ROW = 5  # of a single layer, without words
-MIN_PANELS_WORDS_BELOW = 4  # of panels one below another, whose words stand above the first panel and below the last
-MAX_LETTERS = 40  # along an axis whose words are labelled
-SPACES = "␣⏎"  # as lessons write them
+MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
+MIN_PANELS_WORDS_BELOW = 4  # so many panels in one column have labels above the first and below the last panel
+MAX_LETTERS = 40  # maximum length of an axis of letters on which words are labelled
+SPACES = "␣⏎"  # symbols that lessons show for spaces and newlines
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
 def head_grid(grid: HeadGrid) -> Figure:
-    """Draw all heads, with their words if there are few; many heads of a single layer in two rows."""
+    """Draw a grid of heads; many heads of a single layer are drawn in two rows.
+
+    Outer panels are labelled with their tokens if `grid.labelled`; otherwise only words made of single letters are.
+    """
     panel_width, panel_height = grid.size
     nrows, ncols = len(grid.layers), len(grid.heads)
     if halved := nrows == 1 and ncols > MAX_HEADS_IN_A_ROW and not grid.labelled:
@@ -73,7 +77,7 @@ def head_grid(grid: HeadGrid) -> Figure:
 
 
 def _label_words_of_letters(axes: Axes, heatmap: Heatmap, left: bool, top: bool) -> None:
-    """Write the words that letters make, each at its first letter, along the left and the top edge of a small panel."""
+    """Label an axis of single letters with the words that they form, each at its first letter, at the left and top."""
     label_axes(axes, (), ())
     for axis, names, wanted in ((axes.yaxis, heatmap.rows.labels, left), (axes.xaxis, heatmap.columns.labels, top)):
         if wanted and len(names) <= MAX_LETTERS and all(len(name) == 1 for name in names):
@@ -88,7 +92,7 @@ def _is_letter(name: str) -> bool:
 
 
 def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw heatmaps in a row: those on the first's scale share its colour bar, another scale has its own."""
+    """Draw heatmaps in a row, with one colour bar for each scale."""
     width, height = (axis_inches(max(one.values.shape[axis] for one in heatmaps), 2.8) for axis in (1, 0))
     extra = len({one.scale for one in heatmaps}) - 1
     figure = Figure(figsize=((width + 0.9) * len(heatmaps) + 0.6 + 0.6 * extra, height + 1.3), layout="constrained")
@@ -106,9 +110,9 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 
 def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw one head as it grows, all panels at the size of the largest map; words that all share are written once."""
+    """Draw heatmaps of one head at successive steps, in panels of equal size; labels common to all appear once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
-    most = 3 if keys < 3 * queries else 1  # flat maps stand one below another
+    most = 3 if keys < 3 * queries else 1  # maps much wider than high are stacked
     nrows = -(-len(heatmaps) // most)
     ncols = -(-len(heatmaps) // nrows)
     panel_width, panel_height = (
@@ -144,6 +148,6 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 
 def label_figure(figure: Figure, heatmap: Heatmap) -> None:
-    """Write once for all panels what a row and a column stand for."""
+    """Write the names of the row axis and of the column axis once for all panels of a figure."""
     figure.supylabel(drawable(heatmap.rows.name), fontsize="small", color=soft())
     figure.supxlabel(drawable(heatmap.columns.name), fontsize="small", color=soft())

@@ -1,4 +1,4 @@
-"""Draw a `spec.Heatmap` with matplotlib: its cells, the words of both axes, masked cells, and the colour bar."""
+"""Heatmaps (`spec.Heatmap`) in matplotlib: cells, masks, labels of both axes, outlines, and the colour bar."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from tfviz.view.figures.palette import (
 from tfviz.view.figures.picture import draw_frame, set_title
 from tfviz.view.spec import Heatmap, Scale
 
-MAX_AXIS_LABELS = 96  # an axis of more words labels every second or third
+MAX_AXIS_LABELS = 96  # on a longer axis, only every n-th position is labelled
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure
 NUMBER_CELL_INCHES = 0.42  # side of a cell with its number
 MAX_CELL_LENGTH = 9  # characters of a text in a cell
 TEXT_CELL_INCHES = 0.72  # width of a cell with its text
-WORD_INCHES = 0.135  # that a word takes along an axis
+WORD_INCHES = 0.135  # width of a label along an axis
 MAX_PATH_LENGTH = 32  # characters of a row's label beside a single column
-MAX_UPRIGHT_LENGTH = 3  # characters of a column's label that stands upright above cells with numbers
-LOW_FIGURE_INCHES = 1.8  # the colour bar of a lower figure has few numbers
-EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the even weight are left out
+MAX_UPRIGHT_LENGTH = 3  # characters of a column's label that is written horizontally above cells with numbers
+LOW_FIGURE_INCHES = 1.8  # height up to which the colour bar of a figure has few numbers
+EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the uniform weight are omitted
 HATCH = "//////"
 MARK_COLOUR = "C6"  # vermillion, which is readable on both themes and on any shade
 
@@ -53,13 +53,15 @@ def draw_heatmap(
     pixels: int = MAX_SIDE_PIXELS,
     labels: tuple[int, int] = (MAX_AXIS_LABELS, MAX_AXIS_LABELS),
 ) -> AxesImage:
-    """Draw a heatmap. If there are more cells than pixels, each pixel shows the strongest value of its cells.
+    """Draw a heatmap with labels, numbers or texts, outlines and dividers, and return its image.
+
+    If there are more cells than pixels, each pixel shows the value of its cells that is furthest from zero.
 
     Args:
         axes: the axes to draw on.
         heatmap: the specification.
-        pixels: the size of the longer side.
-        labels: maximum number of words of rows and of columns; with more words, every second or third.
+        pixels: the number of pixels along the longer side.
+        labels: maximum number of labels of rows and of columns; on a longer axis, every n-th position is labelled.
     """
     image = draw_cells(axes, heatmap, pixels)
     has_wide_cells = heatmap.numbered or heatmap.texts
@@ -76,13 +78,13 @@ def draw_heatmap(
 
 
 def draw_outlines(axes: Axes, heatmap: Heatmap) -> None:
-    """Draw a frame around each cell and each row that the heatmap marks."""
+    """Draw a frame around each outlined cell and each outlined row of the heatmap."""
     inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
     frame: dict[str, Any] = {"fill": False, "edgecolor": MARK_COLOUR, "linewidth": 1.5}
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
         axes.add_patch(Rectangle(corner, side, side, **frame))
-    for row in heatmap.outlined_rows:  # from edge to edge: an inset in cells would be wide where cells are
+    for row in heatmap.outlined_rows:  # no inset at the left and right: it would be wide where cells are wide
         width = heatmap.block * heatmap.values.shape[1]
         axes.add_patch(Rectangle((-0.5, row - 0.5 + inset), width, 1 - 2 * inset, clip_on=False, **frame))
 
@@ -94,7 +96,7 @@ def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
 
 
 def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> AxesImage:
-    """Draw only the cells; masked cells are hatched, and space beyond the heatmap stays blank."""
+    """Draw only the cells and return their image; masked cells are hatched, space beyond the values stays blank."""
     step = max(1, -(-max(heatmap.values.shape) // pixels))
     shown = max_abs_pool(heatmap.values, step)
     allowed = heatmap.allowed
@@ -117,7 +119,7 @@ def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> A
 
 
 def max_abs_pool(values: Tensor, block: int) -> numpy.ndarray:
-    """Return the value of each block x block cells that is furthest from zero."""
+    """Return, for each block of `block` x `block` cells, the value furthest from zero."""
     if block == 1:
         return values.numpy()
     high, low = (functional.max_pool2d(signed[None].float(), block, ceil_mode=True)[0] for signed in (values, -values))
@@ -125,7 +127,7 @@ def max_abs_pool(values: Tensor, block: int) -> numpy.ndarray:
 
 
 def norm(scale: Scale) -> Normalize:
-    """Return matplotlib's `Normalize` that maps values to [0, 1] on this scale."""
+    """Return the matplotlib `Normalize` that maps values on this scale to [0, 1]."""
     limit = scale.limit
     if not scale.rule.diverging:
         return PowerNorm(0.5, 0, limit) if scale.rule.root else Normalize(0, limit)
@@ -145,9 +147,14 @@ def label_axes(
     limits: tuple[int, int] = (MAX_AXIS_LABELS, MAX_AXIS_LABELS),
     max_upright: int = 1,
 ) -> None:
-    """Write words along the left and the top edge, at most this many of each; of more, every second or third.
+    """Label the rows along the left edge and the columns along the top edge.
 
-    Words above the columns stand upright if none has more characters than `max_upright`.
+    Args:
+        axes: the axes to draw on.
+        rows: the labels of the rows.
+        columns: the labels of the columns.
+        limits: maximum number of labels of rows and of columns; on a longer axis, every n-th position is labelled.
+        max_upright: maximum number of characters of column labels that are written horizontally.
     """
     of_rows = MAX_PATH_LENGTH if len(columns) == 1 else MAX_LABEL_LENGTH
     sides = ((axes.yaxis, rows, limits[0], 0, of_rows), (axes.xaxis, columns, limits[1], 90, MAX_LABEL_LENGTH))
@@ -163,9 +170,10 @@ def label_axes(
 
 
 def caption_panel(axes: Axes, heatmap: Heatmap, width: float, height: float, colour: str | None = None) -> None:
-    """Label a panel of this many inches with the words that fit, and its title above them.
+    """Write the labels that fit on a panel of `width` x `height` inches, and its title above them.
 
-    The title takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
+    The title is drawn as the x-axis label, since matplotlib can align the axis labels of a row of panels, but not their
+    titles.
     """
     max_labels = (max(1, int(height / WORD_INCHES)), max(1, int(width / WORD_INCHES)))
     label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, max_labels)
@@ -185,10 +193,10 @@ def draw_colourbar(
 
     Args:
         figure: the figure.
-        image: the image whose colours it explains.
+        image: the image whose colours the bar shows.
         axes: the axes that share the colour bar.
         scale: the scale of the colours.
-        even: the even weight, which is marked.
+        even: the uniform weight, 1 / keys, to mark on the bar; None: no mark.
     """
     ticks = scale.ticks
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
@@ -209,18 +217,18 @@ def draw_colourbar(
 
 
 def use_integer_ticks(axis: MatplotlibAxis, max_ticks: int) -> None:
-    """Label an axis with at most integers, at most this many."""
+    """Label an axis with integers only, at about `max_ticks` places."""
     axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
     axis.set_major_formatter(lambda value, _: formatted(round(value)))
 
 
 def draw_single_heatmap(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
-    """Draw one heatmap with its title and colour bar; cells with numbers need no colour bar.
+    """Draw a figure of one heatmap with its title, and a colour bar unless its cells have numbers.
 
     Args:
         heatmap: the specification.
         title: the title.
-        below: inches of room for more.
+        below: additional height of the figure, in inches, for text below the heatmap.
     """
     rows, columns = (heatmap.block * count for count in heatmap.values.shape)
     cell = NUMBER_CELL_INCHES if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
@@ -237,18 +245,18 @@ def draw_single_heatmap(heatmap: Heatmap, title: str, below: float = 0.0) -> tup
 
 
 def axis_inches(count: int, max_inches: float, each: float = 0.2, min_inches: float = 1.2) -> float:
-    """Return the length of an axis with this many cells, within limits."""
+    """Return the length, in inches, of an axis with `count` cells of `each` inches, within limits."""
     return min(max_inches, max(min_inches, each * count))
 
 
 def contrasting_colour(shade: Sequence[float]) -> Any:
-    """Return ink or background colour, whichever contrasts more with a shade (WCAG 2)."""
+    """Return the text colour or the background colour, whichever has more contrast with a shade (WCAG 2)."""
     inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
 
 
 def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
-    """Write the number, or the text, of each cell in the more readable ink; nothing in hatched cells."""
+    """Write the number or the text of each cell in the colour with more contrast; masked cells stay empty."""
     shades: Any = image
     values = heatmap.values.numpy().astype(float)
     for row, column in numpy.ndindex(values.shape):

@@ -1,4 +1,4 @@
-"""Draw a token's attention over a picture, for some heads of a layer side by side."""
+"""Pictures of a token's attention weights over an image, for several heads of a layer side by side."""
 
 from __future__ import annotations
 
@@ -27,16 +27,19 @@ from tfviz.view.spec import picture_scale
 MAX_HEADS = 7
 PANELS_PER_ROW = 5
 PANEL_WIDTH_INCHES = 1.9
-MAX_HEIGHT_RATIO = 2.5  # of a panel to its width
+MAX_HEIGHT_RATIO = 2.5  # height of a panel, relative to its width
 Side = Literal["rows", "cols"]
 
 
 @dataclass(frozen=True)
 class MapsOnImage:
-    """Maps, and the patches of a picture for their queries (rows) and keys (cols); None if not on the picture.
+    """Attention maps whose queries, keys or both are patches of an image.
 
     Attributes:
-        has_class_token: whether the tokens before the patches are a class token and registers, not words.
+        maps: the maps, with a label for each patch.
+        rows: the grid of patches that the queries form; None: the queries are not patches.
+        cols: the grid of patches that the keys form; None: the keys are not patches.
+        has_class_token: whether the tokens before the patches are a class token and registers, not text.
     """
 
     maps: AttentionMaps
@@ -53,10 +56,17 @@ class MapsOnImage:
         names: Sequence[str],
         title: str = "",
     ) -> MapsOnImage:
-        """Find and name the patches; arguments as for `find_grid` and `PatchGrid.words`.
+        """Find the patches among the tokens, and label them.
+
+        Args:
+            maps: the attention maps.
+            size: height and width of the image; None: a spectrogram.
+            shape: rows and columns of patches; see `find_grid`.
+            names: names of the tokens before the first patch; see `PatchGrid.words`.
+            title: the name of the maps in the error message.
 
         Raises:
-            ValueError: neither side is on the picture.
+            ValueError: neither queries nor keys are patches.
         """
         rows, cols = find_grids(maps.query_tokens, maps.key_tokens, size, shape)
         if not rows and not cols:
@@ -79,14 +89,14 @@ class MapsOnImage:
 
     @property
     def side(self) -> Side:
-        """The side whose tokens are selected: the one that is not on the picture, otherwise the queries."""
+        """The axis whose tokens can be selected: the keys if only the queries are patches, otherwise the queries."""
         return "cols" if self.rows and not self.cols else "rows"
 
     def first_token(self, layer: int, head: int, token: int | str | None) -> int:
-        """Return the initially selected token of that side, as `view.image` describes.
+        """Return the index of the initially selected token on the axis `side`, chosen as `view.image` describes.
 
         Raises:
-            LookupError: there is none.
+            LookupError: there is no such token.
         """
         words: list[str] = getattr(self.maps, self.side)
         if isinstance(token, str):
@@ -107,9 +117,9 @@ class MapsOnImage:
         return int(varies.argmax())
 
     def weights(self, layer: int, head: int, side: Side, token: int) -> tuple[numpy.ndarray, numpy.ndarray, float]:
-        """Return a token's weights on the picture, [row, column], their mask, and the largest weight.
+        """Return a token's weights on the grid, [row, column], their mask, [row, column], and its largest weight.
 
-        The largest may lie beside the picture.
+        The largest weight may belong to a token that is not a patch.
         """
         along = slice(token, token + 1)
         part = (along, slice(None)) if side == "rows" else (slice(None), along)
@@ -121,7 +131,7 @@ class MapsOnImage:
         return drawn[0], drawn[1], float(weights.max())
 
     def _grid(self, side: Side) -> PatchGrid:
-        """Return the grid on the picture of the tokens opposite this side."""
+        """Return the grid of patches on the opposite axis: that of the keys for "rows", of the queries for "cols"."""
         found = self.cols if side == "rows" else self.rows
         assert found is not None
         return found
@@ -130,7 +140,7 @@ class MapsOnImage:
 def image_overlay(
     maps_on_image: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
 ) -> Picture:
-    """Draw the picture with the selected token outlined, and some heads of one layer over it, on one scale."""
+    """Draw the image with the selected patch outlined, beside up to 8 heads' weights over the image, on one scale."""
     heads = maps_on_image.maps.shape[1]
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
     word = getattr(maps_on_image.maps, maps_on_image.side)[token]
@@ -175,7 +185,7 @@ def _draw_panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
 
 
 def _outline_patch(axes: Axes, grid: PatchGrid | None, token: int) -> None:
-    """Outline the patch of a token, if it has one."""
+    """Outline the patch of a token, if the token is a patch."""
     if grid and grid.patches.start <= token < grid.patches.stop:
         row, column = divmod(token - grid.first, grid.columns)
         corner = column / grid.columns, (grid.rows - 1 - row if grid.upward else row) / grid.rows

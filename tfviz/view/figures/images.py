@@ -1,4 +1,4 @@
-"""Read pictures and spectrograms, and tint them with attention weights."""
+"""Images and spectrograms: conversion from files and tensors, and tints of attention weights."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from tfviz.files import expand_user
 from tfviz.view.figures.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side in a page
-# Of the picture's tones, and of the ink at the largest weight, as in `js/base/source-image.js`.
+# Opacity of the image, and of the colour at the largest weight, as in `js/base/source-image.js`.
 PICTURE_SHARE, MAX_INK_SHARE = 0.55, 0.88
 HATCH_PIXELS = 8  # between two lines
 
 
 def read_image(picture: Any) -> Image.Image:
-    """Read a picture from a path, PIL, or numbers: [height, width], [height, width, 3] or [3, height, width].
+    """Read an RGB image from a path, a PIL image, or numbers.
 
-    Integers range from 0 to 255, floats from 0 to 1; floats outside that range, as after a model's normalisation, are
-    rescaled from their minimum and maximum.
+    Numbers are [height, width], [height, width, 3] or [3, height, width]: integers from 0 to 255, or floats from 0 to
+    1. Numbers outside these ranges, such as pixels normalized for a model, are rescaled from their minimum and maximum.
+    Transparent pixels are blended with white.
 
     Raises:
-        ValueError: the picture cannot be read, or does not have one of these shapes.
+        TypeError: `picture` is neither a path, a PIL image nor numbers.
+        ValueError: the image cannot be read, has no pixels, or has another shape.
         FileNotFoundError: there is no such file.
     """
     if isinstance(picture, str | Path):
@@ -46,10 +48,12 @@ def read_image(picture: Any) -> Image.Image:
 
 
 def spectrogram_image(spectrogram: Any) -> Image.Image:
-    """Draw sound, [frequency, time], lowest frequency at the bottom, at most four times as wide as high.
+    """Return a grey RGB image of a spectrogram, [frequency, time], with the lowest frequency at the bottom.
+
+    It is at most four times as wide as high.
 
     Raises:
-        ValueError: it has another shape.
+        ValueError: the spectrogram does not have two axes, is empty, or has numbers that are not finite.
     """
     values = _to_tensor(spectrogram)
     if values.dim() != 2 or not values.numel():
@@ -84,7 +88,7 @@ def _to_tensor(numbers: Any) -> Tensor:
 
 
 def _rgb_bytes(values: Tensor) -> numpy.ndarray:
-    """Convert numbers of any layout to bytes [height, width, 3]."""
+    """Convert the pixels of an image in any supported layout to bytes, [height, width, 3]."""
     shape = list(values.shape)
     if values.dim() == 4 and len(values) == 1:
         values = values[0]
@@ -114,13 +118,13 @@ def _stretch(values: Tensor) -> Tensor:
 
 
 def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
-    """Draw a picture pale and grey, inked where shares are large, hatched where masked: [height, width, 3].
+    """Return a pale grey image, coloured where shares are large and hatched where masked, [height, width, 3].
 
     Args:
-        picture: the picture.
-        shares: [row, column] of patches, from 0 to 1.
-        allowed: [row, column] of patches, False where masked.
-        pixels: of the longer side.
+        picture: the image.
+        shares: strength of the colour for each patch, [row, column], from 0 to 1.
+        allowed: [row, column], False for masked patches.
+        pixels: the number of pixels along the longer side of the result.
     """
     paper, ink = (numpy.array(sequential_colormap()(end)[:3]) for end in (0, sequential_colormap().N - 1))
     scale = pixels / max(picture.size)

@@ -1,4 +1,4 @@
-"""Draw a function's results for some values of its controls: the values in a line, the results in rows of panels."""
+"""The static picture of an instrument: its results in rows of panels, below the values of its controls."""
 
 from __future__ import annotations
 
@@ -21,13 +21,20 @@ from tfviz.view.figures.sentences import sentences, stated_cells
 from tfviz.view.result_spec import ResultPanel
 
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
-MAX_STACK_RATIO = 1.2  # height of a stack of numbers, relative to the tallest panel
+MAX_STACK_RATIO = 1.2  # height of panels of numbers in one column, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
 LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
-    """Draw the panels; above them what they show and the controls' values, such as "sharpness = 2.55"; `note` below."""
+    """Draw the panels of an instrument, with a sentence about them and the controls' values above, and a note below.
+
+    Args:
+        title: the title; the text after its colon or question mark is written before the controls' values.
+        line: the values of the controls, such as "sharpness = 2.55".
+        panels: the results.
+        note: the text below the panels.
+    """
     statement, (question, hint) = sentences(panels), _question(title)
     hints = _join_lines(_with_hint(hint, line))
     layout = _Layout(panels, question)
@@ -40,7 +47,7 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
 
 
 class _Layout:
-    """Rows of columns of panels, below a title."""
+    """The layout of panels below a title: rows of columns, of one or several panels each."""
 
     def __init__(self, panels: Sequence[ResultPanel], title: str):
         self.panels = panels
@@ -55,7 +62,7 @@ class _Layout:
         self.width = max(*row_widths, min(len(title) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
 
     def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleLegend]) -> Figure:
-        """Draw all; lines of text are wrapped to the width of the panels."""
+        """Draw the figure, with lines of text wrapped to the width of the panels."""
         statement_lines, note_lines = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
         row_heights = [max(self.heights[n] for n in row) for row in self.rows]
         above = 0.19 * len(statement_lines) + 0.18 * len(hints) + 0.05
@@ -77,7 +84,7 @@ class _Layout:
         return _with_fixed_layout(figure)
 
     def _draw_row(self, part: SubFigure, row: Sequence[int], row_height: float) -> None:
-        """Draw columns side by side from the left; the panels of a column from the top, a single one at full height."""
+        """Draw the columns of a row from the left, and the panels of each column from the top."""
         widths = _fill_up([self.widths[n] for n in row], self.width)
         grid = part.add_gridspec(1, len(widths), width_ratios=widths)
         for place, n in enumerate(row):
@@ -91,13 +98,13 @@ class _Layout:
 
 
 def _fill_up(sizes: list[float], available: float) -> list[float]:
-    """Append the space that is left, if there is any."""
+    """Return the sizes, followed by the remaining space if there is any."""
     rest = available - sum(sizes)
     return [*sizes, rest] if rest > 0.05 else sizes
 
 
 def _question(title: str) -> tuple[str, str]:
-    """Split a title after its colon or question mark, as the page does: what follows is an instruction, or a remark."""
+    """Split a title at its first colon or question mark, as the page does; an instruction or a remark follows it."""
     parts = re.match(r"(.+?)(: |\? )(.+)$", title, re.DOTALL)
     if not parts:
         return title, ""
@@ -106,7 +113,7 @@ def _question(title: str) -> tuple[str, str]:
 
 
 def _with_fixed_layout(figure: Figure) -> Figure:
-    """Lay out the panels now, at rounded places, since the last digits of the solver differ from run to run."""
+    """Fix the layout of the panels at rounded positions, because the last digits of the solver vary between runs."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for axes in figure.axes:
@@ -116,7 +123,7 @@ def _with_fixed_layout(figure: Figure) -> Figure:
 
 
 def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
-    """Draw a patch for each end of each scale, once, with what it means."""
+    """Draw a legend with a patch and a text for each end of each scale, and for hatched cells."""
     patches = []
     for key in keys:
         colours, place = colormap(key.scale), norm(key.scale)
@@ -127,7 +134,7 @@ def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
 
 
 def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[list[int]]:
-    """Return which panels share a column: numbers are stacked beside a taller panel."""
+    """Return the indices of the panels in each column: successive numbers are stacked beside a taller panel."""
     tallest, stacks = max(heights), [[0]]
     for i in range(1, len(panels)):
         stack = stacks[-1]
@@ -140,14 +147,14 @@ def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[lis
 
 
 def _rows(widths: Sequence[float]) -> list[list[int]]:
-    """Return which columns share a row: as few rows as needed, each as narrow as possible."""
+    """Return the indices of the columns in each row: as few rows as necessary, and these as narrow as possible."""
     min_rows = len(_fill_rows(widths, ROW_WIDTH_INCHES))
     ends = sorted({sum(widths[i:j]) for i in range(len(widths)) for j in range(i + 1, len(widths) + 1)})
     return next(rows for end in [*ends, ROW_WIDTH_INCHES] if len(rows := _fill_rows(widths, end)) <= min_rows)
 
 
 def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:
-    """Fill each row with as many columns as fit."""
+    """Return the indices of the columns in each row, each row filled with as many columns as fit into `across`."""
     rows: list[list[int]] = [[]]
     for i, width in enumerate(widths):
         if rows[-1] and sum(widths[j] for j in rows[-1]) + width > across + 1e-6:
@@ -157,7 +164,7 @@ def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:
 
 
 def _with_hint(hint: str, line: Sequence[str]) -> list[str]:
-    """Put what to do before the first control's value, or on a line of its own if that is too long."""
+    """Prepend an instruction to the first control's value, or as a line of its own if that would be too long."""
     if not hint or not line:
         return list(line)
     first = f"{hint}: {line[0]}"
@@ -165,7 +172,7 @@ def _with_hint(hint: str, line: Sequence[str]) -> list[str]:
 
 
 def _join_lines(parts: Sequence[str]) -> list[str]:
-    """Join the controls' values into lines of readable length; truncate a part that is too long by itself."""
+    """Join the controls' values into at most six lines of readable length; longer values are truncated."""
     lines = [""]
     for part in parts:
         part = shorten(part, MAX_LINE_LENGTH)
@@ -176,7 +183,7 @@ def _join_lines(parts: Sequence[str]) -> list[str]:
 
 
 def _summary(panel: ResultPanel) -> str:
-    """Return a panel in words: all of few numbers, the range of many."""
+    """Return a summary of a panel: its numbers if they are few, otherwise their range and the place of the largest."""
     values = panel.numbers
     shape = " x ".join(map(str, values.shape))
     if values.ndim == 0:

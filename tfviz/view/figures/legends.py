@@ -1,6 +1,6 @@
-"""The legends below pictures: what the ends of a scale mean, once for all results that share it.
+"""Legends below pictures, which state the meanings of a scale's ends once for all results that share it.
 
-The page makes the same legends of results that it computes (`js/interact/key-panel.js`).
+The page makes the same legends for results that it computes (`js/interact/key-panel.js`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tfviz.view.spec import NO_NAMES, Scale
 
 @dataclass(frozen=True)
 class ScaleLegend:
-    """The key of a scale.
+    """The legend of a scale.
 
     Attributes:
         scale: the scale.
-        ends: the value and the text of each end; of zeros and ones, the texts are their meanings alone.
-        hatched: what a hatched cell means; empty if none is hatched.
+        ends: the value and the text of each end; the texts for results of zeros and ones omit the numbers.
+        hatched: the meaning of a hatched cell; empty if none is hatched.
     """
 
     scale: Scale
@@ -31,7 +31,7 @@ class ScaleLegend:
 
 
 def scale_legends(panels: Sequence[ResultPanel]) -> list[ScaleLegend]:
-    """Return a key for each scale whose ends, or hatched cells, have a meaning."""
+    """Return a legend for each scale whose ends or hatched cells have a meaning."""
     groups: dict[tuple[Scale, tuple[str, str], str], list[ResultPanel]] = {}
     for panel in panels:
         if panel.ends != NO_NAMES or panel.hatched:

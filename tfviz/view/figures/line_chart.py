@@ -1,4 +1,4 @@
-"""Line charts: in one pair of axes, or in a panel for each line."""
+"""Line charts, with all lines in one pair of axes, or with a panel for each line."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.picture import reference_line
 
-MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines stands beside the axes
-MAX_LOG_TICKS = 7  # a log axis of so few points labels all of them
+MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
+MAX_LOG_TICKS = 7  # a log axis labels up to so many points
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
-COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; those that are good for lines first
+COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; the most legible lines first
 MARKERS = "os^DvPX*"  # one for each colour
 PANELS_PER_ROW = 4
-MIN_CENTRED_SHARE = 0.3  # of the width: a narrower stretch may be narrower than its name
+MIN_CENTRED_SHARE = 0.3  # of the axes' width: a narrower range may be narrower than its name
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
-MIN_WRITTEN_OUT = 1e-5  # a log axis that goes below has powers of ten
+MIN_WRITTEN_OUT = 1e-5  # a log axis that goes below is labelled with powers of ten
 RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Line:
-    """A line of numbers over numbers, from one or several training runs."""
+    """A line of a chart: x-coordinates, and y-coordinates from one or several training runs."""
 
     xs: list[float]
     ys: Spread
@@ -50,12 +50,15 @@ class Line:
 
 @dataclass(frozen=True)
 class LineChart:
-    """Lines and settings of a chart.
+    """The lines and settings of a chart.
 
     Attributes:
-        references: name -> y of a dashed line across.
-        shaded: name -> (from, to), a stretch of x.
-        settings: handed to matplotlib's `Axes.set`.
+        lines: the lines by name.
+        x: the name of the x-axis.
+        y: the name of the y-axis.
+        references: horizontal dashed lines, name -> y.
+        shaded: shaded ranges of x, name -> (from, to).
+        settings: arguments of matplotlib's `Axes.set`.
         dashed: names of lines that are dashed, in the colour of the line before.
     """
 
@@ -69,15 +72,12 @@ class LineChart:
 
     @property
     def colours(self) -> dict[str, str]:
-        """The colour of each line, if all are in one pair of axes."""
+        """The colour of each line in a chart with one pair of axes."""
         turns = itertools.accumulate(name not in self.dashed for name in self.lines)
         return {name: f"C{COLOUR_ORDER[max(0, turn - 1) % 8]}" for name, turn in zip(self.lines, turns)}
 
     def in_one(self, at_ends: bool = False) -> Figure:
-        """Draw all lines in one pair of axes, with a legend, or with their names at their right ends.
-
-        A line of one point has its name beside it.
-        """
+        """Draw all lines in one pair of axes, with a legend or, if `at_ends`, with their names at their right ends."""
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
@@ -100,7 +100,7 @@ class LineChart:
         return figure
 
     def in_panels(self) -> Figure:
-        """Draw a panel for each line on a common scale, with the others faint behind it."""
+        """Draw a panel for each line, on a common scale, with the other lines faint behind it."""
         count = len(self.lines)
         nrows = -(-count // PANELS_PER_ROW)
         ncols = -(-count // nrows)
@@ -125,8 +125,8 @@ class LineChart:
         return figure
 
     def _label_line_ends(self, figure: Figure, axes: Axes) -> None:
-        """Write each line's name beside its last point, and those of references, one above another."""
-        figure.draw_without_rendering()  # the limits and the layout settle
+        """Write the names of lines beside their last points, and of references at the right, without overlap."""
+        figure.draw_without_rendering()  # computes the limits and the layout
         height = axes.get_window_extent().height / figure.dpi * 72  # points
         ends = []
         for name, line in self.lines.items():
@@ -135,7 +135,7 @@ class LineChart:
                 beside: Any = {"xytext": (5, -1), "textcoords": "offset points", "ha": "left", "va": "top"}
                 axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=self.colours[name], **beside)
                 continue
-            if known and line.mean[-1] != line.mean[-1]:  # it breaks off, far from the edge
+            if known and line.mean[-1] != line.mean[-1]:  # ends with NaN, before the right edge
                 last = max(at for at, y in enumerate(line.mean) if y == y)
                 beside = {"xytext": (5, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
                 axes.annotate(
@@ -163,7 +163,7 @@ class LineChart:
         return f"{drawable(name)}{LINE_BREAK_NOTE if has_gap else ''}"
 
     def _shade_ranges(self, axes: Axes, labels: bool = True) -> None:
-        """Shade ranges of x, each labelled at the bottom, or at the top if fewer points are there."""
+        """Shade ranges of x, each labelled at the bottom, or at the top if fewer points lie there."""
         for name, (start, end) in self.shaded.items():
             axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
             if not labels:
@@ -176,7 +176,7 @@ class LineChart:
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
             style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
             ends = [axes.transLimits.transform(axes.transScale.transform((x, 1)))[0] for x in (start, end)]
-            narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name begins where it begins
+            narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name is aligned with its start
             style |= {"ha": "left" if narrow else "center", "fontsize": 8}
             place = (max(start, axes.get_xlim()[0]) if narrow else (start + end) / 2, 0.97 if top else 0.03)
             axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), **style)
@@ -190,7 +190,7 @@ class LineChart:
 
 
 def _end_at_ticks(axes: Axes) -> None:
-    """Let a short log y-axis begin and end at 1, 2 or 5, so that its ends are numbered."""
+    """Extend a log y-axis of less than two decades to 1, 2 or 5 times powers of ten, so that its ends have labels."""
     low, high = axes.get_ylim()
     if axes.get_autoscaley_on() and high < 100 * low:
         steps = [step * 10.0**power for power in range(-30, 30) for step in (1, 2, 5)]
@@ -198,9 +198,10 @@ def _end_at_ticks(axes: Axes) -> None:
 
 
 def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
-    """Number a log axis at the requested values; at its points if they are few and apart; at 1, 2, 5 if short.
+    """Label a log axis at requested ticks, at its points if they are few and apart, or at 1, 2 and 5 if it is short.
 
-    Numbers are written out, since matplotlib's powers of ten are formulas; all as powers if one would be too long.
+    Numbers are written out, because matplotlib would typeset powers of ten as formulas. If the axis goes below 1e-5,
+    powers of ten are written with superscripts.
     """
     low, high = axis.get_view_interval()
     spread_out = all(after > 1.4 * before for before, after in itertools.pairwise(points))
@@ -221,7 +222,7 @@ def _tick(value: float) -> str:
 
 
 def _power(value: float) -> str:
-    """Write a power of ten as one, and 1 as it is."""
+    """Format a power of ten with a superscript; other numbers and 1 are written out."""
     exponent = math.log10(value) if value > 0 else 0.0
     if not exponent or abs(exponent - round(exponent)) > 1e-6:
         return _tick(value)

@@ -1,4 +1,4 @@
-"""Draw attention as lines from the queries on the left to the keys on the right: the thicker, the greater."""
+"""Pictures of attention weights as lines from the queries on the left to the keys on the right."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,8 +19,8 @@ from tfviz.view.figures.palette import axis_labels, soft
 from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.selection import head_and_mask
 
-MIN_WEIGHT = 0.02  # of a line, unless the caller passes another
-# heads 0-7, 8-15, ...: the eight colours come round again
+MIN_WEIGHT = 0.02  # smallest weight that has a line, by default
+# for heads 0-7, 8-15, ..., since there are only eight colours
 STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
 
 
@@ -31,18 +31,20 @@ def links(
     title: str | None = None,
     min_weight: float = MIN_WEIGHT,
 ) -> Picture:
-    """Draw queries on the left, keys on the right, and a line for each weight above the threshold.
+    """Draw queries on the left, keys on the right, and a line for each weight of at least `min_weight`.
+
+    Lines of larger weights are thicker and more opaque. Each head has its own colour and line style.
 
     Args:
         maps: the attention maps.
         layer: the index of the layer.
-        heads: whose weights; each head in its own colour, in the order of their numbers.
+        heads: the indices of the heads.
         title: the title.
-        min_weight: minimum weight of a line; zeros never have one.
+        min_weight: smallest weight that has a line; zeros never have one.
 
     Raises:
         IndexError: there is no such layer or head.
-        ValueError: there is no word, or no head was selected.
+        ValueError: there are no tokens, or `heads` is empty.
     """
     several = sorted(set(heads))
     if not several:
@@ -56,7 +58,7 @@ def links(
         figure = Figure(figsize=(4.6, 0.2 * height + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
         for index, (head, values) in enumerate(weights.items()):
-            # lines of several heads between the same two words lie side by side, not on each other
+            # shifted, so that lines of several heads between the same two tokens lie side by side
             axes.add_collection(_lines(values, head, (index - (len(several) - 1) / 2) * apart, min_weight))
         _columns(axes, maps.query_tokens, maps.key_tokens, height)
         if len(several) > 1:
@@ -75,13 +77,13 @@ def links(
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
-    """Return the weights, 0 where masked."""
+    """Return the weights of a head, 0 where masked."""
     weights, allowed = head_and_mask(maps, layer, head)
     return weights if allowed is None else weights * allowed
 
 
 def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, min_weight: float) -> LineCollection:
-    """Return a line for each weight above the threshold, the strongest on top; `shift`, in words, moves them all."""
+    """Return a line for each weight of at least `min_weight`, the largest on top, moved down by `shift` of a row."""
     values = weights.numpy()
     rows, cols = numpy.nonzero(_is_drawn(values, min_weight))
     order = numpy.argsort(values[rows, cols], kind="stable")
@@ -100,7 +102,7 @@ def _is_drawn(values: numpy.ndarray, min_weight: float) -> numpy.ndarray:
 
 
 def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) -> None:
-    """Write the words left and right, one below the other, and how many are left out."""
+    """Write the tokens of the queries on the left and of the keys on the right, and how many are omitted."""
     for side, words, name, where, align in (
         (axes, rows, "query", (0, 1), "right"),
         (axes.twinx(), cols, "key", (1, 1), "left"),

@@ -1,4 +1,4 @@
-"""Pictures of masks: one alone, or several as panels with their combination."""
+"""Pictures of attention masks: a single mask, or a panel for each rule and for their combination."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tfviz.view.figures.palette import BOLD_FONT, soft
 from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 
-ALLOWED_SHADE = 0.25  # of an allowed cell, as a weight from 0 to 1
-UNUSED_SHADE = 0.03  # the same, of a rule that is not in use
+ALLOWED_SHADE = 0.25  # shade of an allowed cell, as a weight from 0 to 1
+UNUSED_SHADE = 0.03  # likewise, in the mask of a rule that is not in use
 
 
 def mask(
     allowed: Bool[Tensor, "query key"], query_tokens: Sequence[str], key_tokens: Sequence[str], title: str
 ) -> Picture:
-    """Draw which keys each query may look at; masked cells are hatched."""
+    """Draw a mask as a heatmap: cells where a query may attend to a key are filled, masked cells are hatched."""
     axes = Axis(QUERY, query_tokens), Axis(KEY, key_tokens)
 
     def render() -> Figure:
@@ -52,14 +52,14 @@ def mask_lab(
     key_tokens: Sequence[str] = (),
     use: Mapping[str, str] | None = None,
 ) -> Picture:
-    """Draw which keys each query may look at, under each rule alone and under all; masked cells are hatched.
+    """Draw the mask of each rule, and last their combination; allowed cells are filled, masked cells are hatched.
 
     Args:
-        rules: rule -> (its name with its size, such as "window = 2"; allowed), all of one shape.
+        rules: rule -> (its name with its size, such as "window = 2"; its mask, [query, key]).
         title: the title.
-        query_tokens: a word for each query; by default numbers.
-        key_tokens: a word for each key; by default numbers.
-        use: the rules that are combined in the last picture, and how: "all", "any" or "not".
+        query_tokens: a label for each query; by default numbers.
+        key_tokens: a label for each key; by default numbers.
+        use: the use of each rule in the combination: "all", "any", "not" or "off"; None: all rules must hold.
     """
     formula, joined = join_masks(rules, dict.fromkeys(rules, "all") if use is None else use)
     name = "all together" if use is None else formula
@@ -97,7 +97,7 @@ def mask_lab(
 
 
 def _mark_use(panel: Axes, combined: bool, used: bool) -> None:
-    """Frame the combination, and fade a rule that is not in use."""
+    """Frame the panel of the combination, and label the panel of an unused rule as off."""
     if combined:
         panel.xaxis.label.set(weight="bold", family=BOLD_FONT)
         panel.spines[:].set(visible=True, linewidth=2, color=matplotlib.rcParams["text.color"], zorder=5)
@@ -106,7 +106,10 @@ def _mark_use(panel: Axes, combined: bool, used: bool) -> None:
 
 
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:
-    """Return the formula of the rules in use and their table, as in the page (`js/stages/mask-lab.js`)."""
+    """Return the formula that combines the rules in use, and the resulting mask [query, key].
+
+    The page combines masks in the same way (`js/stages/mask-lab.js`).
+    """
     named = {key: (name.replace(" = ", "(") + ")" * (name != key), one) for key, (name, one) in masks.items()}
     used = {role: [named[name] for name, has in use.items() if has == role] for role in ("all", "any", "not")}
     parts = [*used["all"], *((f"~{name}", ~allowed) for name, allowed in used["not"])]

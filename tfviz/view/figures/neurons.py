@@ -1,4 +1,4 @@
-"""Draw how one query's weights are computed: query, keys, products in each dimension, scores and weights."""
+"""Pictures of how one query's attention weights are computed: query, keys, products per dimension, and weights."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def neurons(
     """Draw the query above the keys, their products in each dimension, and bars of the weights.
 
     Args:
-        query: the query vector as it is multiplied, after any rotary embedding.
+        query: the query vector as the model multiplies it, after any rotary embedding.
         key: the key vectors, likewise.
-        weights: attention weight of each key.
-        word: label of the query.
-        words: label of each key.
+        weights: the attention weight of each key.
+        word: the token of the query.
+        words: the token of each key.
         title: the title.
     """
     products = query * key

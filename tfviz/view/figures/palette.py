@@ -1,4 +1,4 @@
-"""Colours, fonts and matplotlib settings of every picture, and text as these fonts can draw it."""
+"""Themes, colours and fonts of all pictures, and conversion of text to characters that the fonts can draw."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ THEMES = ("light", "dark")
 BOLD_FONT = "DejaVu Sans"
 MAX_LABEL_LENGTH = 18  # characters of a word on an axis
 DPI = 150  # dots per inch of a PNG: sharp, and ten PNGs take less than half a megabyte
-SCALE_COLOUR_COUNT = 200  # finer steps are invisible, and a PNG's 256 colours have room for the inks
+SCALE_COLOUR_COUNT = 200  # finer steps are invisible, and other colours need the rest of a PNG's 256
 
-# Settings that belong to the session and not to a picture, by how they begin.
+# Prefixes of settings that belong to the session, not to a picture.
 SESSION_SETTINGS = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
            "savefig.directory", "figure.max_open_warning", "figure.raise_window")  # fmt: skip
-# Fonts that together draw most of the world's writing; those installed are used, in this order. The last lines are of
-# macOS and of Windows.
+# Fonts that together cover most scripts; the installed ones are used, in this order. The last lines are fonts of macOS
+# and Windows.
 FONT_FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic",
             "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math",
             "Noto Emoji", "Symbola", "Hiragino Sans", "Arial Unicode MS", "Apple Symbols",
             "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Segoe UI Symbol")  # fmt: skip
-# The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
+# The strongest colour of the sequential scale, and the ends of the diverging scale, in the light and the dark theme.
 RAMP_COLOURS = ("#0b2a6f", "#9fd0ff")
 LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
 FOCUS_COLOURS, MARK_COLOURS = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 FAINT_COLOURS = ("#9aa2ab", "#6e7681")
 PREDICTION_COLOURS = ("#c2410c", "#ff9a5c")  # of a model's predictions and of controls
-_current_theme: ContextVar[str] = ContextVar("theme", default="light")  # of the `with` around a call
+_current_theme: ContextVar[str] = ContextVar("theme", default="light")  # set by the innermost `with view.theme(...)`
 
 
 class _Theme(ContextDecorator):
-    """A theme that holds inside `with`, or in a function that it decorates; it warns if it was neither."""
+    """A theme as a context manager or a decorator; it warns on deletion if it was used as neither."""
 
     def __init__(self, name: str):
         self._name, self._context, self._used = name, _applied(name), False
@@ -54,7 +54,7 @@ class _Theme(ContextDecorator):
         self._used = True
         return super().__call__(function)
 
-    def _recreate_cm(self) -> _Theme:  # at each call of a decorated function
+    def _recreate_cm(self) -> _Theme:  # called by ContextDecorator at each call of a decorated function
         return _Theme(self._name)
 
     def __enter__(self) -> None:
@@ -86,11 +86,11 @@ def _applied(name: str) -> Iterator[None]:
 
 
 def theme(name: str = "light") -> AbstractContextManager[None]:
-    """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults inside `with view.theme(name):`.
+    """Apply the `light` or the `dark` theme of tfviz to pictures inside `with view.theme(name):`.
 
-    Earlier settings, in rcParams, a style sheet or a matplotlibrc, are ignored inside and restored after it. A view
-    that is shown or saved there, as PNG or SVG, has this theme. A call outside a `with` statement has no effect, and
-    warns.
+    The theme is set on top of matplotlib's defaults. Earlier settings of rcParams, such as those of a style sheet, are
+    ignored inside the `with` and restored after it. Views shown there, or saved as PNG or SVG, have this theme. The
+    theme can also decorate a function. Other uses have no effect and emit a warning.
 
     Raises:
         ValueError: there is no such theme.
@@ -101,13 +101,13 @@ def theme(name: str = "light") -> AbstractContextManager[None]:
 
 
 def current_theme() -> str:
-    """Return the theme of the innermost `with view.theme(...)` around this call, or else `light`."""
+    """Return the theme of the innermost `with view.theme(...)` around this call; `light` if there is none."""
     return _current_theme.get()
 
 
 @lru_cache
 def _settings(name: str) -> Any:
-    """Return all settings of a theme: matplotlib's defaults and our own, except those of the session."""
+    """Return the rcParams of a theme: matplotlib's defaults, except those of the session, and the theme's own."""
     file = Path(__file__).with_name(f"{name}.mplstyle")
     style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
     default: Any = {
@@ -122,7 +122,7 @@ def soft() -> str:
 
 
 def theme_colours() -> dict[str, dict[str, Any]]:
-    """Return the colours of both themes by purpose, as the interactive views take them."""
+    """Return the colours of both themes for interactive views: theme -> purpose -> colour (a list for `heads`)."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
     pairs = {
         "ramp": RAMP_COLOURS,
@@ -143,29 +143,29 @@ def theme_colours() -> dict[str, dict[str, Any]]:
 
 
 def bar_colour() -> str:
-    """Return the colour of bars, which is that of the largest weight."""
+    """Return the colour of bars, which is also the colour of the largest weight."""
     return _ink(RAMP_COLOURS)
 
 
 def prediction_colour() -> str:
-    """Return the colour of what a model says in a studio: its probabilities."""
+    """Return the colour of a model's predicted probabilities in a studio."""
     return _ink(PREDICTION_COLOURS)
 
 
 def sequential_colormap() -> ListedColormap:
-    """Return the colour map from the background (weight 0) to the strongest ink (1): blue, even in lightness."""
+    """Return the blue colormap from the background (0) to the strongest colour (1), perceptually uniform."""
     return ListedColormap(_between(_background(), _ink(RAMP_COLOURS)))
 
 
 def diverging_colormap() -> ListedColormap:
-    """Return the colour map from blue (negative) through the background (0) to orange."""
+    """Return the colormap from blue (negative) through the background (0) to orange (positive)."""
     low, high = (_between(_background(), _ink(end), SCALE_COLOUR_COUNT // 2) for end in (LOW_COLOURS, HIGH_COLOURS))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
 @lru_cache
 def font_families() -> tuple[str, ...]:
-    """Return the fonts of `FONT_FAMILIES` that this machine has."""
+    """Return the fonts of `FONT_FAMILIES` that are installed."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(family for family in FONT_FAMILIES if family in there)
 
@@ -177,19 +177,19 @@ def _points(family: str) -> frozenset[int]:
 
 
 def has_glyphs(family: str, text: str) -> bool:
-    """Return whether a font has every character of `text`."""
+    """Return whether a font has glyphs for all characters of `text`."""
     return all(ord(character) in _points(family) for character in text)
 
 
 def drawable(text: str) -> str:
-    """Return text that the fonts can draw: symbols for control characters, codes for missing glyphs."""
+    """Return text that the fonts can draw, with symbols for control characters and codes for missing glyphs."""
     return "".join(character if character == " " else _visible_symbol(character) for character in str(text))
 
 
 def axis_labels(words: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
-    """Return words as axis labels: truncated, with symbols for characters that do not show.
+    """Return labels as an axis shows them: truncated, with symbols for invisible characters.
 
-    Spaces have symbols, but for those within a name of several words.
+    Spaces are shown as symbols if the label begins or ends with whitespace; otherwise they remain spaces.
     """
     return [shorten(_visible(str(word)) or "∅", max_length) for word in words]
 
@@ -200,7 +200,7 @@ def _visible(word: str) -> str:
 
 
 def shorten(text: str, max_length: int) -> str:
-    """Truncate text to this many characters, with an ellipsis if some are left out."""
+    """Truncate text to this many characters, the last of which is an ellipsis if some are omitted."""
     return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
@@ -218,7 +218,7 @@ def _ink(pair: tuple[str, str]) -> str:
 
 
 def _between(start: str, stop: str, steps: int = SCALE_COLOUR_COUNT) -> numpy.ndarray:
-    """Return shades with perceptually even steps: linear in OKLab (Ottosson 2020), in 8 bits as in every renderer."""
+    """Return colours from `start` to `stop`, RGB [step, 3], linear in OKLab (Ottosson 2020), rounded to 8 bits."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
     return (_to_rgb(lab) * 255).round() / 255
@@ -235,7 +235,7 @@ _LMS_TO_LAB = numpy.array(
 
 
 def linear_rgb(rgb: numpy.ndarray) -> numpy.ndarray:
-    """Return the linear light of sRGB numbers from 0 to 1 (IEC 61966-2-1)."""
+    """Convert sRGB numbers from 0 to 1 to linear RGB (IEC 61966-2-1)."""
     return numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 

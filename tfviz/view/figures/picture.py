@@ -1,4 +1,4 @@
-"""A picture that can be displayed as PNG or text, and saved as a file."""
+"""Static pictures that are displayed as PNG or text and saved as files, and helpers for their figures."""
 
 import base64
 import html
@@ -35,8 +35,8 @@ from tfviz.view.figures.palette import (
 
 MAX_FIGURE_TEXT_LENGTH, MAX_AXES_TEXT_LENGTH = 120, 60  # characters of a line of text
 MAX_TEXT_LINES = 8
-CSS_DPI = 100  # of a picture in a browser, where each dot shows 1.5 x 1.5 dots of the file
-RGB_FACTORS = (65536, 256, 1)  # (red, green, blue) @ RGB_FACTORS is one number
+CSS_DPI = 100  # of a picture in a browser, where each CSS pixel shows 1.5 x 1.5 pixels of the file
+RGB_FACTORS = (65536, 256, 1)  # (red, green, blue) @ RGB_FACTORS encodes a colour as one integer
 
 PAGE_TEMPLATE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
@@ -49,7 +49,7 @@ background: Canvas; color: CanvasText; overflow-wrap: anywhere }} img {{ max-wid
 
 
 class ThemedFigure(Figure):
-    """A figure that keeps its theme: matplotlib reads many of its settings only when it draws or saves."""
+    """A figure that is drawn and saved in its theme, since matplotlib reads many settings only at that time."""
 
     style = "light"
 
@@ -63,13 +63,13 @@ class ThemedFigure(Figure):
 
 
 class Picture:
-    """The result of a view: displayed when it is the last expression of a cell.
+    """A static picture, displayed as a PNG when it is the last expression of a notebook cell.
 
-    The same input gives the same bytes, and nothing is drawn before it is needed.
+    It is drawn when it is first displayed or saved. The same input yields the same bytes.
 
     Args:
-        draw: makes the figure; called inside a theme.
-        summary: the picture in words, for a terminal or a screen reader.
+        draw: a function that returns the figure; it is called inside a theme.
+        summary: a description in words, for a terminal or a screen reader.
     """
 
     def __init__(self, draw: Callable[[], Figure], summary: str):
@@ -85,28 +85,29 @@ class Picture:
         return data, {"image/png": {"width": _css_width(png)}}
 
     def figure(self, style: str | None = None) -> Figure:
-        """Return a fresh matplotlib figure for further editing; it keeps its theme, whatever rcParams say.
+        """Return a new matplotlib figure for further editing; it keeps its theme regardless of later rcParams.
 
         Args:
-            style: `light` or `dark`; None: that of the `with view.theme(...)` around the call, or else light.
+            style: `light` or `dark`; None: the theme of the `with view.theme(...)` around the call, by default light.
         """
         style = current_theme() if style is None else style
         with theme(style):
             figure: Any = self._draw_figure()
-        figure.__class__, figure.style = ThemedFigure, style  # however its drawing made it
+        figure.__class__, figure.style = ThemedFigure, style  # `draw` returns a plain Figure
         return figure
 
     def save(self, path: str | Path, style: str | None = None) -> Path:
-        """Write `x.png`, `x.svg`, or `x.html`: one file, no links, light or dark with the page.
+        """Save the picture as a PNG, an SVG, or a self-contained HTML page, and return the path.
 
         Args:
-            path: the file.
-            style: `light` or `dark`, of a PNG or SVG; None: that of the `with view.theme(...)` around the call, or else
-                light. A page follows its reader's.
+            path: the file, ending in .png, .svg or .html.
+            style: `light` or `dark`, for a PNG or SVG; None: the theme of the `with view.theme(...)` around the call,
+                by default light. An HTML page follows the reader's colour scheme.
 
         Raises:
-            ValueError: another ending, or another style.
-            OSError: nothing can be written there.
+            TypeError: `path` is neither a string nor a path.
+            ValueError: the file has another ending, or there is no such style.
+            OSError: the file cannot be written.
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path is {describe(path)}; give the name of a file, such as 'heads.png'")
@@ -125,7 +126,7 @@ class Picture:
         return path
 
     def _draw_figure(self) -> Figure:
-        """Draw the figure; truncate text that would make it too wide."""
+        """Draw and return the figure; text that would make it too wide is truncated."""
         figure = self._draw()
         if not isinstance(figure, Figure):
             raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
@@ -147,7 +148,7 @@ class Picture:
             return _compressed_png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
-        """Return the picture as a standalone page, light or dark with the reader's theme."""
+        """Return the picture as a self-contained HTML page, which follows the reader's colour scheme."""
         pngs = {style: self._png(style) for style in THEMES}
         sources = {style: f"data:image/png;base64,{base64.b64encode(png).decode()}" for style, png in pngs.items()}
         title, _, rest = encodable(self.summary).partition("\n")
@@ -156,15 +157,15 @@ class Picture:
 
 
 def encodable(text: str) -> str:
-    """Return text that UTF-8 can encode: lone surrogates are replaced by their codes."""
+    """Return text that UTF-8 and HTML can encode: lone surrogates and null characters are replaced by their codes."""
     return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)
 
 
 def _compressed_png(image: Image.Image) -> bytes:
-    """Compress a PNG, to half the bytes if 256 colours are enough.
+    """Return an image as a PNG, with a palette of 256 colours if these suffice, which halves its size.
 
-    Kept as they are: the shades of scales, and every colour that fills more than a line. The rest, blends at the edges
-    of words, lines and cells, become the nearest of the most frequent.
+    The shades of scales, and colours that fill more than a line, are kept; the rest of the palette are the most
+    frequent other colours. All others, which are blends at edges of letters, lines and cells, become the nearest one.
     """
     codes = numpy.asarray(image).astype(numpy.int64) @ RGB_FACTORS
     middle = codes[1:-1, 1:-1]
@@ -189,30 +190,30 @@ def _compressed_png(image: Image.Image) -> bytes:
 
 
 def _css_width(png: bytes) -> int:
-    """Return the width at which a browser shows it."""
+    """Return the width, in CSS pixels, at which a browser shows a PNG."""
     return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
 def subtitled(title: str, subject: str) -> str:
-    """Join a title and what the picture shows: by a colon, unless the title ends a sentence itself."""
+    """Join a title and the subject of a picture with a colon, or with a space if the title ends a sentence."""
     return f"{title} {subject}" if title.endswith(("?", "!", ".")) else f"{title}: {subject}"
 
 
 def set_title(figure: Figure, title: str) -> None:
-    """Write the title, flush left, in the bold font if that has its characters."""
+    """Write the title of a figure, flush left, in the bold font if it has all characters."""
     face = {"family": BOLD_FONT} if has_glyphs(BOLD_FONT, title) else {"weight": "normal"}
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
 def draw_frame(axes: Axes) -> None:
-    """Give a heatmap a thin frame on all sides, without a grid."""
+    """Draw a thin frame around axes, without a grid."""
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
 def reference_line(axes: Axes, name: str, value: float) -> None:
-    """Draw a dashed line at a height, with its name at the right end, such as chance level."""
+    """Draw a horizontal dashed line, such as chance level, with its name at the right end."""
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
     style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}

@@ -1,4 +1,4 @@
-"""Draw vectors, points and graphs in a plane."""
+"""Results of an instrument drawn in a plane: vectors as arrows, points as dots, and graphs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tfviz.view.figures.palette import axis_labels, drawable, soft
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.spec import Scale
 
-HALF_SIDE_POINTS = 80.0  # from the middle of a plane to its edge, about
+HALF_SIDE_POINTS = 80.0  # approximate distance from the middle of a plane to its edge
 LETTER_POINTS, NAME_HEIGHT_POINTS = 5.2, 10.0  # width of a letter in a name, and height of a name
 POINT_CLEARANCE_POINTS = 3.0  # free space around a point
 AMBIGUOUS_RATIO = 1.5  # a name is ambiguous if another point is not this many times as far from it as its own
@@ -27,7 +27,7 @@ NAME_DIRECTIONS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (
 
 
 def arrows(axes: Axes, panel: ResultPanel) -> None:
-    """Draw an arrow from 0 to each vector."""
+    """Draw an arrow from the origin to each vector, [word, 2]."""
     _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -41,14 +41,15 @@ def dots(axes: Axes, panel: ResultPanel) -> None:
     _plane(axes, panel)
     for at, (x, y) in enumerate(panel.numbers):
         inside = lowest(panel) <= min(x, y) and max(x, y) <= panel.limit  # False for NaN
-        axes.plot([x], [y], "o", color=_colour_of(panel, at), markersize=5, clip_on=not inside)  # whole at the edge
+        axes.plot([x], [y], "o", color=_colour_of(panel, at), markersize=5, clip_on=not inside)  # uncut at the edge
     _names(axes, panel)
 
 
 def graph(axes: Axes, panel: ResultPanel) -> None:
-    """Draw nodes, and an edge for each nonzero number: thicker for larger ones, vermillion for negative ones.
+    """Draw nodes and an edge for each number in [from, to], thicker for larger ones, vermillion for negative ones.
 
-    Where the panel is filled, the diagonal fills the nodes, in the colours of a grid.
+    Edges below 2 % of the limit are omitted. If `panel.filled`, the numbers on the diagonal colour the nodes as in a
+    grid; otherwise they are drawn as loops.
     """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
@@ -84,13 +85,13 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
 
 
 def circle(count: int) -> numpy.ndarray:
-    """Return positions of nodes on a circle, clockwise from the top."""
+    """Return positions of nodes on the unit circle, [node, 2], clockwise from the top."""
     angle = 2 * numpy.pi * numpy.arange(count) / max(count, 1)
     return numpy.stack([numpy.sin(angle), numpy.cos(angle)], axis=1)
 
 
 def colour(at: int) -> int:
-    """Return one of six colours: blue first, since yellow and black are weak on one of the two themes."""
+    """Return the colour cycle's index of one of six colours; black and yellow are excluded, each faint in one theme."""
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 
@@ -100,7 +101,7 @@ def _colour_of(panel: ResultPanel, at: int) -> str:
 
 
 def lowest(panel: ResultPanel) -> float:
-    """Return the lowest coordinate of a plane: 0 for points of which none has a coordinate below 0."""
+    """Return the lowest coordinate of a plane: 0 for dots without negative coordinates, otherwise -limit."""
     numbers = panel.numbers
     return 0.0 if panel.kind == "dots" and (numbers[numpy.isfinite(numbers)] >= 0).all() else -panel.limit
 
@@ -118,15 +119,15 @@ def _plane(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) -> None:
-    """Write names beside their points, preferably outwards, clear of each other and of the drawing.
+    """Write names beside their points, preferably outwards, without overlap of each other or of the drawing.
 
     Args:
         axes: the axes to draw on.
         panel: the panel with the names and points.
-        stops: shares of the way from 0 to each point, where something is drawn.
+        stops: places to keep clear, as shares of the way from the origin to each point.
     """
     middle = (lowest(panel) + panel.limit) / 2  # of the plane, on both axes
-    positions = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # in points, as all that follows
+    positions = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # from here on in points
     zero = positions[:1] * 0 - HALF_SIDE_POINTS * middle / (panel.limit - middle)
     occupied: list[numpy.ndarray] = []
     names = axis_labels(panel.row_labels(len(positions)))
@@ -152,13 +153,13 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
 def _name_box(
     point: numpy.ndarray, size: numpy.ndarray, direction: tuple[float, float], distance: float
 ) -> numpy.ndarray:
-    """Return the box [low or high, axis] of a name on one side of its point, at a corner, or between the two."""
+    """Return the box of a name placed in a direction from its point, as lower and upper corner, [2, 2]."""
     low = point + numpy.array(direction) * distance - size * (1 - numpy.array(direction)) / 2
     return numpy.stack([low, low + size])
 
 
 def _cost(box: numpy.ndarray, point: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
-    """Return the cost of a place: overlap, a point nearer than its own, and distance outside or inwards."""
+    """Return the cost of a name's place: overlaps, ambiguity, distance beyond the edge, and an inward direction."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(
         ((others > box[0] - POINT_CLEARANCE_POINTS) & (others < box[1] + POINT_CLEARANCE_POINTS)).all(1).sum()

@@ -1,4 +1,4 @@
-"""Draw the results of a function (`view.draw`): grids, bars, lines, words, numbers."""
+"""Result panels of an instrument in matplotlib: a drawing function and a size for each kind of `view.draw`."""
 
 from __future__ import annotations
 
@@ -27,16 +27,23 @@ from tfviz.view.figures.ticks import ticks
 from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, stack_end
 from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 
-MAX_NAMED_STEPS_INCHES = 4.8  # a wider line plot does not label all of its steps
-MAX_NAMED_BARS = 40  # of more, some have no name, and none a number
+MAX_NAMED_STEPS_INCHES = 4.8  # a line plot whose labels are wider together labels only some of its steps
+MAX_NAMED_BARS = 40  # if there are more bars, only some have names, and none has a number
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
-MAX_LEVEL_LENGTH = 5  # characters of a word that fits above a cell without rotation
+MAX_LEVEL_LENGTH = 5  # characters of a label that fits above a cell without rotation
 STACK_INCHES = 5.0  # width of a stack
-MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # yes and no, or two shades that the title explains
+MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # two shades, such as yes and no, are explained by the title
 
 
 def draw_result(axes: Axes, panel: ResultPanel, width: float, stated: tuple[int, int] | None = None) -> None:
-    """Draw a result in the upper left of its place, at its natural height; mark the number that the sentence names."""
+    """Draw a result at the upper left of its subplot, in the aspect ratio of its kind.
+
+    Args:
+        axes: the axes to draw on.
+        panel: the result.
+        width: the width of the panel, in inches.
+        stated: row and column of the number to mark, because the sentence about the results names it.
+    """
     RENDERERS[panel.kind](axes, panel)
     if stated is not None:
         _mark(axes, panel, *stated)
@@ -47,7 +54,7 @@ def draw_result(axes: Axes, panel: ResultPanel, width: float, stated: tuple[int,
 
 
 def _mark(axes: Axes, panel: ResultPanel, row: int, column: int) -> None:
-    """Outline a cell, set a bar's name and number in bold, or put a dot on a line."""
+    """Mark a number: outline its cell, set its bar's name and number in bold, or put a dot on its line."""
     if panel.kind == "grid" and min(panel.values.shape) > 1:
         outline: dict[str, Any] = {
             "fill": False,
@@ -65,7 +72,7 @@ def _mark(axes: Axes, panel: ResultPanel, row: int, column: int) -> None:
 
 
 def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
-    """Draw a heatmap: hatched where a score is -inf, blank where it is NaN, with numbers if they are few."""
+    """Draw a heatmap, hatched where a number is -inf or NaN, with numbers if there are few cells."""
     values, (rows, columns) = panel.values.float(), panel.values.shape
     spec = Heatmap(
         values.nan_to_num(0.0, posinf=math.inf, neginf=0.0),
@@ -76,7 +83,7 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
         numbered=is_numbered(rows, columns) and not (panel.ends != NO_NAMES and is_binary(panel.numbers)),
     )
     image = draw_heatmap(axes, spec, labels=(24, 24))
-    if is_numbered(rows, columns) and not spec.numbered:  # yes and no: neighbours of one shade are told apart
+    if is_numbered(rows, columns) and not spec.numbered:  # lines separate neighbours of the same shade
         edges: dict[str, Any] = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.6}
         axes.hlines(numpy.arange(1, rows) - 0.5, -0.5, columns - 0.5, **edges)
         axes.vlines(numpy.arange(1, columns) - 0.5, -0.5, rows - 0.5, **edges)
@@ -130,7 +137,7 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
-    """Write the names of lines at their ends, one above another."""
+    """Write the names of lines at their right ends, without overlap."""
     low, high = axes.get_ylim()
     height = (high - low) * LINE_NAME_HEIGHT
     ends = table[:, -1]
@@ -146,7 +153,7 @@ def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) ->
 
 
 def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
-    """Draw the sum, and whether it fits, above one bar of all parts; below it the parts' names and numbers."""
+    """Draw a stacked bar of all parts, above it the sum and whether it fits, below it the parts' names and numbers."""
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0).clip(0)
     names = [shorten(drawable(name), 24) for name in panel.row_labels(len(values))]
     end = stack_end(float(values.sum()), panel.budget)
@@ -188,7 +195,7 @@ def _draw_words(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
-    """Return the places of words in lines of at most 5 inches, (x, line, word), the number of lines, and the width."""
+    """Return the place (x, line, word) of each word in lines of up to 5 inches, the number of lines, and the width."""
     placed, x, line, width = [], 0.0, 0, 0.0
     for word in axis_labels(panel.row_labels(len(panel.values))):
         word_width = 0.085 * len(word) + 0.1
@@ -219,7 +226,7 @@ def _grid_size(panel: ResultPanel) -> tuple[float, float]:
 
 
 def _lines_width(panel: ResultPanel) -> float:
-    """Return the usual width, or a larger one if that allows all steps to be labelled."""
+    """Return the width of a line plot, in inches: 3.5, or up to 4.8 if that makes room for all step labels."""
     width = _steps_width(panel)
     return max(3.5, width) if width <= MAX_NAMED_STEPS_INCHES else 3.5
 
@@ -236,7 +243,7 @@ def _names_width(panel: ResultPanel) -> float:
 
 
 def _bars_width(panel: ResultPanel) -> float:
-    """Return the width of a panel of bars, in inches: more where words are long."""
+    """Return the width of a panel of bars, in inches, with room for the longest label."""
     return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
 
 
@@ -245,8 +252,8 @@ def _grid_aspect_ratio(panel: ResultPanel) -> float:
     return min(6.0, max(0.15, rows / cols * (NUMBER_CELL_ASPECT if is_numbered(rows, cols) else 1)))
 
 
-NUMBER_CELL_ASPECT = 0.8  # height by width of a cell with its number
-ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height by width of the area inside the axes
+NUMBER_CELL_ASPECT = 0.8  # height divided by width of a cell with its number
+ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height divided by width of the area inside the axes
     "grid": _grid_aspect_ratio,
     "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
     "lines": lambda panel: 0.55,

@@ -1,4 +1,4 @@
-"""Scatter plots: points coloured by group, with names where there is room."""
+"""Parts of scatter plots: points coloured by group, the legend, and names where there is room."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tfviz.view.figures.planes import colour
 from tfviz.view.spec import Scatter
 
 MAX_GROUPS = 6  # one for each colour
-MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names to place, and names that are shown
-MAX_POINTS_NAMED_AROUND = 30  # of more points, names that are not marked stand left or right only
+MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names that may be tried, and names that may be shown
+MAX_POINTS_NAMED_AROUND = 30  # with more points, unmarked names are placed only to the left or right
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point, and along the edges of the plot
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
-PATH_STOPS = 8  # places on a line of a path that names must not cover
-DISTANCE_FACTORS = (1, 3, 5)  # tried for a marked point's name; a line connects a distant name
-SIDE_SHIFTS = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # a shift in points, and the text's alignment
+PATH_STOPS = 8  # places on each segment of a path that names must not cover
+DISTANCE_FACTORS = (1, 3, 5)  # tried for the name of a marked point; beyond the first, a line connects the two
+SIDE_SHIFTS = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # shift in points, alignment of the text
 NAME_SHIFTS = (*SIDE_SHIFTS, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
           (-5, 5, "right", "bottom"), (5, -5, "left", "top"), (-5, -5, "right", "top"))  # fmt: skip
 
 
 def group_labels(groups: Sequence[str] | None, count: int) -> tuple[list[str], list[int]]:
-    """Return the groups in order of appearance, and each point's group index; -1 for "", which is no group.
+    """Return the names of the groups in order of appearance, and each point's group index, -1 for no group ("").
 
     Raises:
-        ValueError: groups and points differ in number, or there are more groups than colours.
+        ValueError: there are not as many groups as points, or more than six different groups.
     """
     if groups is None:
         return [], []
@@ -46,10 +46,10 @@ def group_labels(groups: Sequence[str] | None, count: int) -> tuple[list[str], l
 
 
 def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
-    """Return the indices of these names.
+    """Return the index of the point with each marked name.
 
     Raises:
-        LookupError: there is no such name.
+        LookupError: no point has a marked name.
     """
     if unknown := [name for name in marked if name not in names]:
         raise LookupError(f"marked names {unknown[0]!r}, but no point has this name")
@@ -57,7 +57,7 @@ def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
 
 
 def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
-    """Draw a dot for each point: grey without a group, larger if marked."""
+    """Draw a dot for each point in the colour of its group, grey without a group, larger if marked."""
     labels = numpy.array(scatter.labels or [0] * len(scatter.points))
     sizes = numpy.full(len(scatter.points), size)
     sizes[list(scatter.marked)] *= 4
@@ -70,7 +70,7 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
 
 
 def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
-    """Draw a line at 0 of each coordinate that has both signs."""
+    """Draw a line at 0 of each axis on which coordinates have both signs."""
     style: Any = {"color": soft(), "linewidth": 0.8, "zorder": 1}
     for numbers, line in zip(scatter.points.T, (axes.axvline, axes.axhline)):
         if numbers.min() < 0 < numbers.max():
@@ -78,7 +78,7 @@ def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
 
 
 def group_legend(figure: Figure, scatter: Scatter) -> None:
-    """Write the legend of colours in a line below."""
+    """Draw the legend of the groups' colours in a row below the figure, if there are groups."""
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
     lines = [
         Line2D([], [], color=_ink(label), alpha=0.45 if label < 0 else None, label=drawable(name), **mark)
@@ -93,9 +93,15 @@ def _ink(label: int) -> str:
 
 
 def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: Sequence[Sequence[int]] = ()) -> None:
-    """Write names beside their points, unless they would cover another, a point or a path, or leave the axes.
+    """Write names beside their points, unless a name would cover another name, a point or a path, or leave the axes.
 
-    The marked come first, each on the far side of its point as captured from the middle, if there is room.
+    Marked points are named first, preferably on the side that faces away from the centre of all points.
+
+    Args:
+        axes: the axes to draw on, with a final layout.
+        scatter: the points and names.
+        only_marked: whether to name only marked points.
+        paths: sequences of indices of points that a line connects.
     """
     points, names, marked = scatter.points, scatter.names, scatter.marked
     positions = axes.transData.transform(points)
@@ -106,7 +112,7 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
         if len(occupied) == MAX_NAMES_SHOWN:
             return
         drawn = numpy.concatenate([positions, crossed])
-        elsewhere = drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5]  # points in one place share the names' places
+        elsewhere = drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5]  # without points in the same place
         away = outwards[at] if at in marked else None
         if box := _write_name(
             axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
@@ -122,15 +128,15 @@ def _write_name(
     occupied: list[Bbox],
     positions: numpy.ndarray,
 ) -> Bbox | None:
-    """Write a name at the first free place, if any, and return its box.
+    """Write a name at the first free place beside its point, and return its box; None if no place is free.
 
     Args:
         axes: the axes to draw on.
-        point: the point that it belongs to.
+        point: the coordinates of the point.
         name: the name.
         away: the preferred direction of a marked point's name; None for other points.
-        occupied: the boxes of names.
-        positions: the positions of other points, in pixels.
+        occupied: the boxes of names written earlier.
+        positions: the places to keep clear, [place, 2], in pixels.
     """
     figure: Any = axes.figure
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
@@ -159,7 +165,7 @@ def _write_name(
 
 
 def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.ndarray:
-    """Return places on the lines of the paths, [place, 2], close together; no ends of lines."""
+    """Return evenly spaced places on the segments of the paths, [place, 2], without the segments' ends."""
     shares = numpy.linspace(0, 1, PATH_STOPS + 2)[1:-1, None]
     lines = [
         positions[one] + shares * (positions[other] - positions[one])
@@ -170,5 +176,5 @@ def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.nd
 
 
 def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:
-    """Return how far a shift goes in a direction: their cosine times the direction's length."""
+    """Return the cosine between a shift and a direction, times the length of the direction."""
     return float(numpy.dot(shift, direction) / numpy.linalg.norm(shift))

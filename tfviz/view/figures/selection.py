@@ -1,4 +1,4 @@
-"""Select the parts of attention maps to draw, and reject maps that no picture can show."""
+"""Checks of attention maps before they are drawn, and selection of the heads to draw."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tfviz.shapes import Bool, Float
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.spec import Divider
 
-MAX_HEADS = 20_000  # of maps
-MAX_SHEET_SIDE = 24  # layers, and heads, of a sheet
+MAX_HEADS = 20_000  # in all layers
+MAX_SHEET_SIDE = 24  # layers, and heads of a layer, in the grid of all heads
 
 
 def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
@@ -19,7 +19,7 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
 
     Raises:
         TypeError: `maps` is not an `AttentionMaps`.
-        ValueError: there is no word, head or layer, or more heads than any model has.
+        ValueError: there are no tokens, heads or layers, or more than 20,000 heads.
     """
     if not isinstance(maps, AttentionMaps):
         kind = type(maps).__name__
@@ -35,11 +35,11 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
 
 
 def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, int, int]:
-    """Return the shape of maps, after checking that they have this head.
+    """Return the shape of maps, [layer, head, query, key], after checking that they have this head.
 
     Raises:
         IndexError: there is no such layer or head.
-        ValueError: there is no word.
+        ValueError: the maps cannot be drawn; see `check_drawable`.
     """
     layers, heads, *_ = check_drawable(maps)
     check_index("layer", layer, layers, "layers")
@@ -48,16 +48,16 @@ def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, in
 
 
 def check_index(name: str, index: int, count: int, many: str) -> None:
-    """Raise IndexError unless a layer or head with this number exists."""
+    """Raise IndexError unless the index of a layer, a head or a query is from 0 to `count` - 1."""
     if not 0 <= index < count:
         raise IndexError(f"{name} is {index}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
 def check_divider(divide: int | None, keys: int) -> list[Divider]:
-    """Return the line before a key, or none, after checking that it stands between two keys.
+    """Return the divider before the key `divide`, as a list; empty for None.
 
     Raises:
-        ValueError: it does not stand between two keys.
+        ValueError: the divider is not between two keys.
     """
     if divide is not None and not 0 < divide < keys:
         raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
@@ -67,11 +67,11 @@ def check_divider(divide: int | None, keys: int) -> list[Divider]:
 def head_and_mask(
     maps: AttentionMaps, layer: int, head: int
 ) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
-    """Return one head's weights and mask; errors as `check_head`."""
+    """Return the weights of one head and its mask, None if there is no mask; raises the errors of `check_head`."""
     check_head(maps, layer, head)
     return maps[layer, head], maps.allowed(layer, head)
 
 
 def spread(count: int, max_count: int = MAX_SHEET_SIDE) -> list[int]:
-    """Return all numbers below `count`, or `max_count` of them, evenly spaced from first to last."""
+    """Return the indices below `count`, or `max_count` of them, evenly spaced from first to last."""
     return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, max_count))]

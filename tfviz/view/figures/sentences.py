@@ -1,17 +1,19 @@
-"""Say in a sentence what a result shows. Pages say the same of results that they compute (`js/interact/sentences.js`).
+"""Sentences that state what an instrument's results show, from the author's templates or by default.
 
-An author's sentence has names in braces, which stand for what the numbers are now:
+Pages compose the same sentences for results that they compute (`js/interact/sentences.js`). The author's sentence is a
+template with placeholders in braces, which are filled from the current numbers:
 
-    {row}, {col}       words of the largest number; of shares (rows that sum to 1) between the same words, those of the
-                       largest one in the row of the word that gives most to another word
-    {value}, {percent} that number, also as a percentage
-    {second}           word of the next largest number: in the same row of a grid, or of the other bars and words
-    {second_value}, {second_percent} that number
-    {count}, {of}      how many numbers are not 0, and how many cells there are
+    {row}, {col}       labels of the largest number; in a grid with negative numbers, of the largest absolute one
+    {value}, {percent} that number, as it is and as a percentage
+    {second}           label of the next largest number: in the same row of a grid, or among the other bars or words
+    {second_value}, {second_percent} that number, as it is and as a percentage
+    {count}, {of}      the number of cells that are not 0, and of all cells
     {sum}              the sum of all numbers
-    {last}, {second_last} the numbers at the right end of the first and of the second line, or row
+    {last}, {second_last} the last numbers of the first and of the second line or row
 
-In a stack {percent} is the share of the sum. A number has {value} and {percent} only.
+For a grid of shares (rows that sum to 1) with the same labels on both axes, {row} is the row with the largest share for
+a different label, and {col} has the largest share in that row. In a stack, {percent} is the share of the sum. A single
+number has {value} and {percent} only.
 """
 
 from __future__ import annotations
@@ -44,13 +46,13 @@ NAMES = (
 MAX_DEFAULT_SENTENCES = 2
 NUMBER = re.compile(r"[-−]?\d[\d.,]*$")
 MAX_WORD_LENGTH = 30
-MARKED_KINDS = ("grid", "bars", "lines")  # whose pictures mark the number that the sentence names
+MARKED_KINDS = ("grid", "bars", "lines")  # kinds whose pictures mark the number that the sentence names
 NAMES_A_CELL = re.compile(r"\{(row|col|value|percent)\}")
-ROW_KINDS = ("bars", "words", "stack")  # a number for each word
+ROW_KINDS = ("bars", "words", "stack")  # kinds with one number for each word
 
 
 def check_sentence(kind: str, sentence: str) -> None:
-    """Raise ValueError if a sentence has a name in braces that results of this kind do not have."""
+    """Raise ValueError if a sentence has a placeholder that results of this kind do not have."""
     known = NUMBER_NAMES if kind == "number" else tuple(n for n in NAMES if n != "col" or kind not in ROW_KINDS)
     unknown = [name for name in re.findall(r"\{([^{}]*)\}", sentence) if name not in known]
     if unknown:
@@ -58,21 +60,21 @@ def check_sentence(kind: str, sentence: str) -> None:
 
 
 def sentences(panels: Sequence[ResultPanel]) -> str:
-    """Return what a view says: its author's sentences, or, if there are none, those made from the first results."""
-    return " ".join(dict.fromkeys(_chosen(panels).values()))  # one for several results is said once
+    """Return the author's sentences about results, or, if there are none, default sentences about the first two."""
+    return " ".join(dict.fromkeys(_chosen(panels).values()))  # equal sentences of several results appear once
 
 
 def _chosen(panels: Sequence[ResultPanel]) -> dict[int, str]:
-    """Return the indices of the results that the sentence is about, and what it says of each."""
+    """Return the sentence about each result that has one, by the index of the result."""
     custom = {at: filled(panel) for at, panel in enumerate(panels) if panel.sentence}
     automatic = {at: text for at, panel in enumerate(panels) if (text := default_sentence(panel))}
     return custom or dict(list(automatic.items())[:MAX_DEFAULT_SENTENCES])
 
 
 def stated_cells(panels: Sequence[ResultPanel]) -> list[tuple[int, int] | None]:
-    """Return, for each result, row and column of the number that the sentence names.
+    """Return, for each result, the row and the column of the number that its sentence names.
 
-    None where it names no number, or one of several equal ones.
+    None if the sentence names no number, or if several cells have that number.
     """
     chosen = _chosen(panels)
     return [_stated_cell(panel) if at in chosen else None for at, panel in enumerate(panels)]
@@ -92,13 +94,13 @@ def _stated_cell(panel: ResultPanel) -> tuple[int, int] | None:
 
 
 def filled(panel: ResultPanel) -> str:
-    """Return the author's sentence with the numbers and words as they are now."""
+    """Return the author's sentence with its placeholders filled; empty if no number is finite."""
     known = facts(panel)
     return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], panel.sentence) if known else ""
 
 
 def default_sentence(panel: ResultPanel) -> str:
-    """Return a sentence made from the numbers; empty for a number, which is read at a glance, and for planes."""
+    """Return a sentence made from the numbers; empty for a single number, arrows or dots, or if none is finite."""
     known = facts(panel)
     if panel.kind in ("number", "arrows", "dots") or not known:
         return ""
@@ -146,7 +148,7 @@ def _grid_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, s
 
 
 def stack_answer(panel: ResultPanel) -> str:
-    """Return the sum of a stack, and whether it fits if there is a budget, such as "No: 144 of 80 GB"."""
+    """Return the sum of a stack; with a budget, also whether the sum fits, such as "No: 144 of 80 GB"."""
     values = panel.numbers
     total = float(values[numpy.isfinite(values)].sum())
     unit = f" {panel.unit}" if panel.unit else ""
@@ -158,7 +160,7 @@ def stack_answer(panel: ResultPanel) -> str:
 
 
 def facts(panel: ResultPanel) -> dict[str, str]:
-    """Return the text of each name; empty if no number is finite."""
+    """Return the text of each placeholder for a result; empty if no number is finite."""
     values = panel.numbers
     if not numpy.isfinite(values).any():
         return {}
@@ -190,7 +192,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
 
 
 def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
-    """Return the cell that the sentence is about; see the names at the top."""
+    """Return the row and the column of the cell that the sentence is about; see the module's docstring."""
     signed = panel.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
     sizes = numpy.where(numpy.isfinite(table), abs(table) if signed else table, -numpy.inf)
     if _is_shares(panel) and _has_same_words(panel, table.shape):
@@ -217,7 +219,7 @@ def _percent(share: float) -> str:
 
 
 class _Words:
-    """The words of a result's axes, as a sentence has them."""
+    """The labels of a result's axes, as sentences quote them."""
 
     def __init__(self, panel: ResultPanel, shape: Any):
         self.panel, self.shape = panel, shape
@@ -234,7 +236,7 @@ class _Words:
         return "itself" if itself else self._quote(self.columns[index])
 
     def _quote(self, word: str) -> str:
-        """Quote a word that is no number; signs stand for spaces at its ends, not for those inside a name."""
+        """Quote a label unless it is a number; spaces become symbols if it begins or ends with whitespace."""
         if NUMBER.match(word):
             return word
         signs = {" ": " "} if word.strip() == word else {}

@@ -1,4 +1,4 @@
-"""Draw what a studio of a text shows: the text shaded by a head, all heads as small maps, and the answer as bars."""
+"""The static picture of a text studio: the shaded text, all heads as small maps, and predictions as bars."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tfviz.view.figures.picture import set_title, shorten
 from tfviz.view.figures.words import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 
-MAX_LAYERS, MAX_HEADS = 6, 8  # whose maps are drawn
+MAX_LAYERS, MAX_HEADS = 6, 8  # of which maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
-MIN_EFFECT_LIMIT = 0.5  # log-odds: below it all shades are pale
-# Inches: above all, between panes, of the text, of the maps, of a bar's name, of a bar with its number, of a bar's row.
+MIN_EFFECT_LIMIT = 0.5  # log-odds; smallest limit of the shades, so that small effects stay pale
+# Inches: above panes, between panes, of the text, of the maps, of a bar's name, of a bar with number, of a bar's row.
 TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
 SENTENCE_Y, HEADING_Y = 0.48, 0.84  # inches from the top
-TITLE_SIZE, BODY_SIZE, LABEL_SIZE = 13.2, 9, 8  # points: as the page has 22, 15 and 13 pixels
+TITLE_SIZE, BODY_SIZE, LABEL_SIZE = 13.2, 9, 8  # points, in proportion to the page's 22, 15 and 13 pixels
 
 
 Box = tuple[float, float, float, float]  # left, top or bottom, width, height
@@ -35,22 +35,23 @@ Box = tuple[float, float, float, float]  # left, top or bottom, width, height
 
 @dataclass(frozen=True)
 class StudioPicture:
-    """What is drawn.
+    """The content of a text studio's static picture.
 
     Attributes:
         title: the title.
-        maps: all heads, with a word for each token.
-        layer: that of the chosen head.
-        head: the chosen head.
-        row: the query whose weights shade the text; None: the mean of all.
-        text: the tokens as the text has them.
-        names: of the bars.
-        bars: title -> their lengths, from 0 to 1.
-        question: what the bars answer.
-        settings: how the bars are computed, such as "temperature 0.8", if the reader of the page can set that.
-        unfiltered: the lengths of the bars before top-k or top-p, drawn pale; None: all tokens are kept.
-        effects: what each token adds to `answer`, in log-odds, which shades the text instead; None: the chosen head.
-        answer: the label that the effects are of.
+        maps: the attention maps of all heads.
+        layer: the layer of the selected head.
+        head: the index of the selected head.
+        row: the query whose weights shade the text; None: the mean over all queries.
+        text: the tokens as they appear in the text.
+        names: the names of the bars.
+        bars: title of a column of bars -> their lengths, from 0 to 1.
+        question: the heading of the bars.
+        settings: settings that the bars depend on, such as "temperature 0.8"; empty if the reader cannot change any.
+        unfiltered: the lengths of the bars before top-k or top-p filtering, drawn pale; None: no filtering.
+        effects: the contribution of each token to `answer`, in log-odds, which shades the text; None: the weights of
+            the selected head shade it.
+        answer: the label to which the effects contribute.
     """
 
     title: str
@@ -69,18 +70,18 @@ class StudioPicture:
 
     @property
     def shading_weights(self) -> Tensor:
-        """The weights that shade the text, [key]."""
+        """The weights of the selected head that shade the text, [key]."""
         weights = self.maps.weights[self.layer, self.head].float()
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
     def effect_limit(self) -> float:
-        """The log-odds of the strongest shade."""
+        """The limit of the shades, in log-odds."""
         return MIN_EFFECT_LIMIT if self.effects is None else max(MIN_EFFECT_LIMIT, float(self.effects.abs().max()))
 
     @property
     def shading(self) -> str:
-        """What the shades are, in words."""
+        """A description of the shades of the text."""
         if self.effects is not None:
             limit = formatted(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
@@ -90,7 +91,7 @@ class StudioPicture:
 
     @property
     def finding(self) -> str:
-        """Which token adds most to the answer, or what the chosen head looks at most, in a sentence."""
+        """A sentence that names the token that adds most to the answer, or has most weight in the selected head."""
         if self.effects is not None:
             most = int(self.effects.argmax())
             word = f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
@@ -107,7 +108,7 @@ class StudioPicture:
         return f"Layer {self.layer}, head {self.head} looks most at {word}{where}: {share} of its attention."
 
     def draw(self) -> Figure:
-        """Draw three panes beside each other, as the page has them."""
+        """Draw the text, the maps and the bars side by side, as the page does."""
         layers, heads = min(MAX_LAYERS, self.maps.weights.shape[0]), min(MAX_HEADS, self.maps.weights.shape[1])
         side = min(0.72, MAPS_HEIGHT / heads)
         maps_left = TEXT_WIDTH + GAP + 0.55
@@ -146,10 +147,10 @@ class StudioPicture:
     def _draw_text(self, page: Axes, height: float) -> None:
         self._draw_heading(page, 0, "The text")
         numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
-        if self.effects is not None:  # as in the page, up to half of the scale, on which words are legible
+        if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
             numbers, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
         first = max(0, len(self.text) - 120)
-        padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # letters stand close
+        padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # else tokens would touch
         ink = colormap(WEIGHT_SCALE)(1.0)
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
@@ -192,11 +193,11 @@ class StudioPicture:
 
 
 def _soft_style(side: str) -> dict[str, Any]:
-    """Return the style of secondary text, aligned to this side of its place."""
+    """Return the style of secondary text with this horizontal alignment."""
     return {"ha": side, "fontsize": LABEL_SIZE, "color": soft()}
 
 
 def _fractions(box: Box, width: float, height: float) -> Box:
-    """Return a box of inches, from the upper left corner of the page, as shares of the figure."""
+    """Convert a box in inches from the top left corner to fractions of the figure from the bottom left corner."""
     left, top, across, high = box
     return (left + 0.08) / width, 1 - (top + high) / height, across / width, high / height

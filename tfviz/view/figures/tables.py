@@ -1,4 +1,4 @@
-"""Pictures of tables of numbers: gates over time, positions, similarities of positions, shares of heads."""
+"""Pictures of tables of numbers: gates over time, position encodings and their similarities, and scores of heads."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -31,15 +31,15 @@ from tfviz.view.figures.picture import Picture, draw_frame, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
-MAX_WIDTH_INCHES = 10.0  # of tables beside each other
-MAX_COLUMN_LENGTH = 16  # characters of a column's name in a line
+MAX_WIDTH_INCHES = 10.0  # of tables side by side
+MAX_COLUMN_LENGTH = 16  # characters in a line of a column's name
 
 
 def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Draw tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
+    """Draw heatmaps with the same columns stacked vertically, such as the gates of an LSTM over a text.
 
     Args:
-        heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.
+        heatmaps: the heatmaps, with equal numbers of columns; the numbers of rows may differ.
         title: the title.
     """
     first, count = heatmaps[0], heatmaps[0].values.shape[1]
@@ -70,12 +70,12 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
 
 def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> Figure:
-    """Draw small tables of the same rows and columns beside each other, with the number of each cell.
+    """Draw small heatmaps with the same rows and columns side by side, with the number of each cell.
 
     Args:
-        heatmaps: the tables, with the title of each.
-        title: the title of all.
-        note: what stands below them.
+        heatmaps: the heatmaps, with their titles.
+        title: the title of the figure.
+        note: the text below the heatmaps.
     """
     rows, columns = heatmaps[0].values.shape
     width, height = (NUMBER_CELL_INCHES * count + 0.6 for count in (columns, rows))
@@ -99,14 +99,14 @@ def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> 
 
 
 def table_scale(table: Tensor) -> Scale:
-    """Return the scale of a table: to 1, or to the largest value; diverging if any value is negative."""
+    """Return the scale of a table, up to 1 or the largest absolute value; diverging if a value is negative."""
     finite = table[table.isfinite()]
     limit = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
     return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
 
 
 def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Draw heatmaps of a type of positions side by side, each with its colour bar."""
+    """Draw the two heatmaps of a position encoding, its table and its cosines, side by side with their colour bars."""
 
     def draw() -> Figure:
         figure = Figure(figsize=(8.6, 3.6), layout="constrained")
@@ -125,7 +125,7 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
 
 def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
-    """Draw how similar two positions are, a panel for each type: blue through 0 to orange, each on its own scale."""
+    """Draw the similarities of positions, with a panel for each encoding, on its own scale from blue to orange."""
     ncols = min(3, len(heatmaps))
     nrows = -(-len(heatmaps) // ncols)
 
@@ -155,7 +155,7 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
 
 
 def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
-    """Draw the cells of a table with numbers in place of words."""
+    """Draw the cells of a heatmap without its labels, so that axes are numbered; return the image."""
     colours: Any = {"cmap": colormap(heatmap.scale), "norm": norm(heatmap.scale)}
     return axes.imshow(heatmap.values.numpy(), interpolation="nearest", **colours, **style)
 
@@ -166,16 +166,17 @@ def head_table(
     *,
     outlined: Collection[tuple[int, int]] | Mapping[tuple[int, int], str] = (),
 ) -> Picture:
-    """Draw a table of numbers from 0 to 1, a row for each head, such as `look.measures.head_scores`.
+    """Draw a table of scores from 0 to 1 with a row for each head, such as those of `look.measures.head_scores`.
 
     Args:
-        columns: a number for each head, by name.
+        columns: name of a score -> its values, [layer, head].
         title: the title.
-        outlined: (layer, head) of the rows to outline; as a mapping, with a word that stands before the head's number.
+        outlined: the heads (layer, head) whose rows to outline; a mapping adds a word to the label of each row.
 
     Raises:
-        ValueError: no tables, or of different shapes; a number that is not a share; too many heads.
-        IndexError: there is no such head to outline.
+        ValueError: there are no columns, or too many; their shapes differ; a value is not from 0 to 1; there are too
+            many heads.
+        IndexError: a head to outline does not exist.
     """
     shapes = {name: list(column.shape) for name, column in columns.items()}
     if any(len(shape) != 2 or 0 in shape for shape in shapes.values()) or len(set(map(tuple, shapes.values()))) != 1:

@@ -1,4 +1,4 @@
-"""Choose the points of a line chart that have a name below it. Pages have the same rule (`js/interact/ticks.js`)."""
+"""Ticks of a line chart's x-axis, chosen by the same rule as in pages (`js/interact/ticks.js`)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ TICK_FACTORS = (1, 2, 5, 10)
 
 
 def ticks(names: Sequence[str], most: float) -> dict[int, str]:
-    """Return the places that have a name, and these names.
+    """Return the positions that have a tick, with their labels.
 
-    Places that are evenly spaced numbers have one at round numbers, without decimals if none needs any; otherwise
-    every n-th place has one.
+    If the names are evenly spaced numbers, ticks are at round numbers, without decimals if all of them are integers.
+    Otherwise every n-th position has a tick.
 
     Args:
-        names: of all places.
-        most: how many names fit side by side.
+        names: the names of all positions.
+        most: the number of labels that fit side by side.
 
     >>> ticks([f"{step / 2}" for step in range(41)], 8)
     {0: '0', 10: '5', 20: '10', 30: '15', 40: '20'}
@@ -35,7 +35,7 @@ def ticks(names: Sequence[str], most: float) -> dict[int, str]:
 
 
 def _even_numbers(names: Sequence[str]) -> list[float]:
-    """Return the numbers that the names are, if they are evenly spaced, upwards; else nothing."""
+    """Return the names as numbers if they are evenly spaced, increasing numbers; otherwise an empty list."""
     try:
         numbers = [float(name) for name in names]
     except ValueError:

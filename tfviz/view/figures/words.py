@@ -1,6 +1,6 @@
-"""Draw a sentence as running text: each word shaded by its weight, on the scale of the heatmaps.
+"""Pictures of running text whose tokens are shaded by attention weights or other numbers.
 
-Lines break where one is full, and at a newline. Vermillion outlines the query.
+Lines are wrapped, and break at newlines. The query has a vermillion outline.
 """
 
 import re
@@ -25,30 +25,30 @@ from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.selection import check_index, head_and_mask
 from tfviz.view.spec import WEIGHT_SCALE, Scale
 
-MAX_WORDS = 400  # of a text
-MAX_WORD_LENGTH = 40  # characters
-TOP_INCHES, LINE_INCHES, LINE_WIDTH_INCHES = 0.36, 0.27, 6.8  # above the text, between lines, of a line
+MAX_WORDS = 400  # tokens of a text
+MAX_WORD_LENGTH = 40  # characters of a token
+TOP_INCHES, LINE_INCHES, LINE_WIDTH_INCHES = 0.36, 0.27, 6.8  # space above the text, line spacing, line width
 FONT_POINTS = 10
-SHADE_PADDING_INCHES = 0.02  # between a word and the edge of its shade
+SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 
 
 def words(
     maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
 ) -> Picture:
-    """Draw the sentence as running text, each word shaded by its attention from one of the queries.
+    """Draw the keys as running text, each token shaded by its attention weight from one query.
 
-    If queries and keys are different sentences, the queries' sentence is above, unshaded.
+    If queries and keys are different texts, the text of the queries is drawn above, unshaded.
 
     Args:
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
-        row: which query, outlined in the picture; default: the last.
+        row: the index of the query, which is outlined; None: the last.
         title: the title.
 
     Raises:
-        IndexError: there is no such layer, head or row.
-        ValueError: there is no word.
+        IndexError: there is no such layer, head or query.
+        ValueError: there are no tokens.
     """
     weights, allowed = head_and_mask(maps, layer, head)
     check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
@@ -73,8 +73,8 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
     """Draw running text, each token shaded by its number.
 
     Args:
-        words: a word for each number.
-        numbers: [token].
+        words: the text of each token.
+        numbers: the number of each token, [token].
         scale: the scale of the colours.
         title: the title above the text.
         unit: the unit of the numbers.
@@ -91,7 +91,7 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
 
 
 def _largest_weights(words: Sequence[str], numbers: numpy.ndarray) -> str:
-    """Return the three words with the greatest weights, and these weights."""
+    """Return a text that names the three tokens with the largest weights, and these weights."""
     top = numpy.argsort(-numbers, kind="stable")[:3]
     return ", ".join(f"{words[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
 
@@ -110,20 +110,20 @@ def running_text(
     padding: float = SHADE_PADDING_INCHES,
     mark: Any = MARK_COLOUR,
 ) -> float:
-    """Draw running text on axes whose units are inches, and return where it ends.
+    """Draw running text on axes whose units are inches, and return the y-coordinate of its lower end.
 
     Args:
         axes: the axes, whose origin is the upper left corner.
-        top: where the text begins.
-        words: the words.
-        first: the first word that is drawn.
-        marked: the word that is outlined.
-        numbers: a number for each word, which shades it.
-        allowed: which words may be looked at; others are hatched.
-        name: what stands above the text.
+        top: the y-coordinate at which the text begins.
+        words: the text of each token.
+        first: the index of the first token to draw.
+        marked: the index of the token to outline; None: no outline.
+        numbers: the number of each token, [token], which shades it; None: no shades.
+        allowed: [token], False for masked tokens, which are hatched; None: no mask.
+        name: the heading of the text.
         scale: the scale of the numbers.
-        width_inches: the length of a line.
-        padding: inches between a word and the edge of its shade.
+        width_inches: the maximum width of a line.
+        padding: the space between a token and the edge of its shade, in inches.
         mark: the colour of the outline.
     """
     ink = matplotlib.rcParams["text.color"]
@@ -156,8 +156,8 @@ def running_text(
 def _layout(
     words: Sequence[str], first: int, line_width: float, padding: float
 ) -> Iterator[tuple[int | None, float, int, float, str]]:
-    """Yield for each piece of text: word (None for a mark), inches from the left, line, width in inches, text."""
-    word_gap = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
+    """Yield token index (None for an omission), x in inches, line, width in inches and text of each piece of text."""
+    word_gap = 0.0 if any(" " in word for word in words) else 0.05  # tokens may include their own spaces
     space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
     for index, text, ends in _pieces(words, first):
         stripped = text.strip(" ") or text
@@ -173,7 +173,10 @@ def _layout(
 
 
 def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
-    """Yield the words from the first on, split at line breaks, with marks for those left out."""
+    """Yield the pieces of tokens, split at newlines, and notes of how many tokens are omitted before and after.
+
+    A piece is the index of its token (None for a note), its text, and whether a line ends after it.
+    """
     last = min(first + MAX_WORDS, len(words))
     if first:
         yield None, f"… {first} before ", False
@@ -190,13 +193,13 @@ def _truncate(word: str) -> str:
 
 @lru_cache(4096)
 def _inches(text: str) -> float:
-    """Return the width of running text in a PNG, in inches; hinted letters are wider than drawn ones, as in SVG."""
+    """Return the width of text in a PNG, in inches; hinted glyphs, as in a PNG, are wider than outlines, as in SVG."""
     face = FontProperties(family=list(font_families()), size=FONT_POINTS)
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
 def _with_legend(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SCALE) -> Figure:
-    """Return the figure of a running text, in its size, with a title and the legend of the shades."""
+    """Return the figure of a running text, sized to fit it, with its title and a colour bar."""
     figure: Any = axes.figure
     width = max(2.8, axes.dataLim.x1) + 0.1
     axes.set(xlim=(-0.05, width - 0.05), ylim=(height, 0))
