@@ -4,6 +4,7 @@ import copy
 import json
 import random
 import time
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from torch import nn
 
 from tfviz import files, models, portable
 from tfviz.checks import total_memory
+from tfviz.portable.limits import CostLimit
 from tfviz.portable.operators import REPLACED_OPS, call_operator, operator
 from tfviz.portable.program import pack
 
@@ -371,3 +373,22 @@ def test_batch_norm_with_in_place_change_matches_torch():
     x = torch.randn(4, 6, 5)
     model = Norm().eval()
     torch.testing.assert_close(portable.export(model, x)(x)["output"], model(x))
+
+
+@pytest.mark.parametrize(
+    ("split", "fits"),
+    [
+        (lambda x: x.unbind(1), False),
+        (lambda x: x.unbind(-1), False),
+        (lambda x: x.unbind(0), True),
+        (lambda x: x.split(1, 1), False),
+        (lambda x: x.split(2, 1), False),
+        (lambda x: x.split(3, 1), True),
+        (lambda x: x.split(1), True),
+        (lambda x: x.split([1, 2]), True),
+    ],
+)
+def test_operators_that_split_make_a_limited_number_of_tensors(split, fits):
+    wide = torch.empty(3, 200_002)
+    with nullcontext() if fits else pytest.raises(ValueError, match="more than 100,000 tensors"), CostLimit():
+        split(wide)

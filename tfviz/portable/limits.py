@@ -37,7 +37,7 @@ class CostLimit(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")
-        if name in SPLIT_OPS and _result_count(*args) > MAX_RESULTS:
+        if name in SPLIT_OPS and _result_count(name, *args) > MAX_RESULTS:
             raise ValueError(f"{name} makes more than {MAX_RESULTS:,} tensors")
         result = func(*args, **(kwargs or {}))
         results = list(_tensors([result]))
@@ -62,11 +62,12 @@ def _operation_cost(name: str, inputs: Sequence[Tensor], results: Sequence[Tenso
     return work
 
 
-def _result_count(tensor: Tensor, size: Any = 0, dim: int = 0, *more: Any) -> int:
-    """Return an estimate of the number of parts into which a tensor is split, from its largest axis."""
+def _result_count(name: str, tensor: Tensor, size: Any = 0, dim: int = 0) -> int:
+    """Return the number of parts into which an operator splits a tensor; `unbind` takes its axis second."""
     if isinstance(size, Sequence):
         return len(size)
-    return max(tensor.shape, default=0) // max(1, size if size > 1 else 1)
+    axis, size = (size, 1) if name == "unbind" else (dim, size)
+    return tensor.shape[axis] // max(1, size) if -tensor.dim() <= axis < tensor.dim() else 0
 
 
 def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
