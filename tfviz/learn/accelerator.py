@@ -1,4 +1,4 @@
-"""Set up `accelerate` for the devices and processes of a training run."""
+"""The setup of `accelerate` for the devices and processes of a training run."""
 
 from __future__ import annotations
 

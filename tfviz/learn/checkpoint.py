@@ -1,4 +1,4 @@
-"""Save and load checkpoints: folders of two safetensors files and a JSON file, read without unpickling.
+"""Checkpoints of training runs: folders of two safetensors files and a JSON file, read without unpickling.
 
 A folder gets its name only when it is complete, so that a run that is killed while writing can be resumed from the
 previous checkpoint.

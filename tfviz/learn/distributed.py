@@ -1,4 +1,4 @@
-"""Gather sharded tensors (`DTensor`, as FSDP creates them), and shard them again."""
+"""Gathering and sharding of tensors (`DTensor`, as FSDP creates them), and the main process."""
 
 from typing import Any
 

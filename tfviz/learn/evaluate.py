@@ -1,4 +1,4 @@
-"""Evaluate models: loss, accuracy, perplexity, bits per byte, exact match, BLEU and alignment error rate."""
+"""Evaluation of models: loss, accuracy, perplexity, bits per byte, exact match, BLEU and alignment error rate."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,7 +71,7 @@ def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> fl
 
 
 def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
-    """Return the share of labels that have the largest of the model's logits.
+    """Return the share of labels to which the model gives its largest logit.
 
     A batch is (model inputs ..., labels `[batch]`), or a mapping of the model's arguments with `labels`, one for each
     row or for each token. In a mapping, labels of -100 do not count, and the logits of a causal language model are

@@ -69,7 +69,7 @@ class Meter(TorchDispatchMode):
         return max((sum(held.values()) for _, held in self.log), default=0)
 
     def snapshot_at_peak(self, label: Any, start: int = 0, stop: int | None = None) -> Mapping[Any, int]:
-        """Return the bytes by label after the operation of one part at which the most memory was in use.
+        """Return the bytes held, by label, after the operation of one part with the largest total.
 
         Args:
             label: the label of the part.

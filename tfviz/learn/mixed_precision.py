@@ -25,7 +25,7 @@ class LossScale:
         self.overflowed = False
 
     def start(self, predictions: int) -> None:
-        """Set the initial value for a sum of about so many predictions, so that their mean is scaled by about 65536."""
+        """Set the initial value, so that the mean loss over about `predictions` terms is scaled by about 65536."""
         self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, INITIAL_LOSS_SCALE / predictions)))
 
     def update(self, is_finite: bool) -> bool:

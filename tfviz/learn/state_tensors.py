@@ -1,4 +1,4 @@
-"""Convert the state of a model and an optimizer to tensors by name, as a checkpoint stores them, and back."""
+"""Conversion of the state of models and optimizers to tensors by name, as a checkpoint stores them, and back."""
 
 from collections.abc import Mapping
 from typing import Any

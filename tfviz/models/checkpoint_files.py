@@ -1,4 +1,4 @@
-"""Read untrusted checkpoint folders of transformers: no file outside the folder is opened, and sizes are checked."""
+"""Readers of untrusted checkpoint folders of transformers, which open no file outside the folder and check sizes."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A text classifier: a bidirectional encoder whose states are pooled, and the poolings."""
+"""A text classifier, a bidirectional encoder with pooling, and the pooling functions."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Load pretrained GPT-2 and BERT from checkpoint folders of Hugging Face's transformers."""
+"""Pretrained GPT-2 and BERT, loaded from checkpoint folders of Hugging Face's transformers."""
 
 import re
 import warnings

@@ -1,4 +1,4 @@
-"""A recommender by matrix factorization: ratings are dot products, as attention's scores of queries and keys are."""
+"""A recommender by matrix factorization, whose ratings are dot products, as the scores of attention are."""
 
 import torch
 from torch import Tensor, nn

@@ -12,7 +12,7 @@ from tfviz.shapes import Float, Int
 
 
 class SegmentRecurrentBlock(Block):
-    """A block with keys and values also of past states; the arguments are those of `Block`."""
+    """A block whose queries also attend to past states; the arguments are those of `Block`."""
 
     def forward(  # type: ignore[override]
         self, x: Float[Tensor, "batch position dim"], past: Float[Tensor, "batch past dim"], **attention

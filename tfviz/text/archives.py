@@ -1,6 +1,6 @@
-"""Read plain, gzipped, zipped and tarred files without unpacking them.
+"""Readers of plain, gzipped, zipped and tarred files, which unpack nothing to disk.
 
-Archives are never unpacked to disk, so no member can be written outside its folder.
+No member of an archive can therefore be written outside its folder.
 """
 
 from __future__ import annotations

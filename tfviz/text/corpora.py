@@ -1,4 +1,4 @@
-"""Load text corpora by name: from the folder `TFVIZ_DATA`, the download cache, or the network, in this order.
+"""Text corpora by name, from the folder `TFVIZ_DATA`, the download cache, or the network, in this order.
 
 The SHA-256 of each downloaded file is checked, and the file is kept in the cache. The folder of an archive may hold its
 unpacked content instead. `pydoc` comes with Python and needs no file.

@@ -1,4 +1,4 @@
-"""Load data sets for training: labelled reviews, sentence pairs, ratings and bytes; `corpora` locates their files."""
+"""Data sets for training: labelled reviews, sentence pairs, ratings and bytes; `corpora` locates their files."""
 
 from __future__ import annotations
 

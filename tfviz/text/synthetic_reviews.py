@@ -1,4 +1,4 @@
-"""Generate graded film reviews from a small grammar with negations, which a bag of words cannot resolve."""
+"""Synthetic film reviews with grades, from a small grammar with negations that a bag of words cannot resolve."""
 
 from dataclasses import dataclass
 

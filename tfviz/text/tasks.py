@@ -1,4 +1,4 @@
-"""Generate tasks with gold word alignments: dates, numbers, and letters to copy, reverse or sort.
+"""Synthetic translation tasks with gold word alignments: dates, numbers, and letters to copy, reverse or sort.
 
 The alignments define where attention should look. Each word is one token: no word contains white space, so that words
 can be joined by spaces without loss.

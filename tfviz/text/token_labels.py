@@ -8,7 +8,7 @@ from typing import Any
 VISIBLE_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # for invisible characters
 BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's token for a byte
 PRINTABLE_BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]
-# Byte-level BPE writes each byte as one printable character: that of the byte if there is one, else one from U+0100 on
+# Byte-level BPE writes each byte as a printable character: its own if it has one, otherwise one from U+0100 on
 BYTE_LEVEL_BYTES = {chr(byte): byte for byte in PRINTABLE_BYTES}
 BYTE_LEVEL_BYTES |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE_BYTES)))}
 

@@ -1,4 +1,4 @@
-"""Export a `tokenizers.Tokenizer` as plain values, from which a page encodes and decodes in the same way.
+"""Export of a `tokenizers.Tokenizer` as plain values, from which a page encodes and decodes in the same way.
 
 A browser may implement another version of Unicode than `tokenizers`. The sets of letters, spaces, marks and so on are
 therefore exported, too, as `tokenizers` classifies them. A set of characters is a list of run lengths, alternately

@@ -1,4 +1,4 @@
-"""Train tokenizers on texts with the library `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
+"""Training of tokenizers with the library `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
 
 import re
 from collections.abc import Iterable, Iterator
