@@ -126,7 +126,7 @@ def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
 
 @_picklable
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
-    """Allow keys of the query's document, where several are packed into a row; `ids` are the document of each token."""
+    """Allow keys of the query's own document, for rows of several documents; `ids` are document ids of the tokens."""
     _check_axes(ids, "ids", "batch, position")
     table = _Table(ids)
     return Mask(lambda batch, head, query, key: table[batch, query] == table[batch, key], "documents", len(ids))
