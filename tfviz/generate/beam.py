@@ -1,4 +1,4 @@
-"""Beam search and greedy search for the most likely texts under an encoder-decoder."""
+"""Beam search and greedy search with an encoder-decoder."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
@@ -23,11 +23,12 @@ MAX_WIDTH = 1000
 
 @runtime_checkable
 class EncoderDecoder(Protocol):
-    """The protocol of models that can be searched, such as `models.Transformer` and `models.Seq2Seq`.
+    """The protocol of encoder-decoders for beam search, such as `models.Transformer` and `models.Seq2Seq`.
 
-    The memory is a named tuple of tensors whose first axis is the batch. If the model also has `new_cache(length)`,
-    `decode(target, memory, cache)` is called with only the last tokens and with the memory as `encode` returned it; the
-    texts of a source are then in consecutive rows. Each entry of the list that `new_cache` returns has `reorder(rows)`.
+    The memory that `encode` returns is a named tuple of tensors whose first axis is the batch. A model may also have
+    `new_cache(length)`, which returns a list of entries with a method `reorder(rows)`. Then `decode(target, memory,
+    cache)` is called with only the last tokens and with the unchanged memory; the texts of a source are in consecutive
+    rows of `target`.
     """
 
     training: bool
@@ -42,7 +43,7 @@ class EncoderDecoder(Protocol):
 
 
 def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
-    """Return the length penalty, ((5 + length) / 6)^alpha, which divides log-probabilities (Wu et al. 2016, section 7).
+    """Return the length penalty, ((5 + length) / 6)^alpha, by which scores are divided (Wu et al. 2016, section 7).
 
     Raises:
         TypeError: `length` is neither a tensor nor an integer.
@@ -69,15 +70,16 @@ def steps(
     alpha: float = 1.0,
     max_new_tokens: int = 100,
 ) -> Iterator[Beam]:
-    """Search for the best texts of each row of `source`; yield the beam after each step, until all texts have ended.
+    """Run a beam search for each row of `source`, and yield the beam after each step, until all texts have ended.
 
-    In each step every text is continued by every token, and the best `width` of all remain (Sutskever et al. 2014,
-    section 3.2); a text that has ended keeps its score and competes with the others. The tokens for padding (0) and for
-    the beginning are never generated.
+    In each step every text is continued by every token, and the best `width` continuations remain (Sutskever et al.
+    2014, section 3.2). A text that has ended keeps its score and competes with the others. The tokens for padding (0)
+    and for the beginning are never generated.
 
     Args:
-        model: also an encoder-decoder of Hugging Face, such as `T5ForConditionalGeneration`.
-        source: padded with 0, or with the `pad_token_id` of Hugging Face's model.
+        model: an encoder-decoder of tfviz, or of Hugging Face, such as `T5ForConditionalGeneration`.
+        source: ids of the sources, `[batch, source]`, padded with 0, or with the `pad_token_id` of a Hugging Face
+            model.
         bos: the id of the token for the beginning (Hugging Face's `decoder_start_token_id`).
         eos: the id of the token for the end.
         width: number of texts that remain after each step; 1 is greedy search.
@@ -85,7 +87,8 @@ def steps(
         max_new_tokens: the maximum number of tokens in a text, including its end token.
 
     Raises:
-        ValueError: `width` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `alpha` is out of range.
+        ValueError: `width` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `alpha` is out of range; a
+            row of `source` is padding only.
         FloatingPointError: the model's logits are not finite.
     """
     at_least(1, max_new_tokens=max_new_tokens)
@@ -125,14 +128,14 @@ def _steps(
 
 
 def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options: Any) -> Beam:
-    """Return the best texts for each row of `source`; `options` go to `steps`."""
+    """Return the last beam of a beam search for each row of `source`; the options are those of `steps`."""
     for beam in steps(model, source, **options):
         last = beam
     return last
 
 
 def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options: Any) -> Beam:
-    """Return the text that takes the likeliest token at each step, for each row of `source`; `options` go to `steps`.
+    """Return the text with the likeliest token at each step, for each row of `source`; the options are as for `steps`.
 
     Raises:
         TypeError: `width` or `alpha` is among the options.
@@ -143,16 +146,16 @@ def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch s
 
 
 def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
-    """Return the row of the decoder's batch in which each token of a text was chosen, -1 after its end.
+    """Return the row of the decoder's batch in which each token of a text was chosen, or -1 after its end.
 
-    `look.AttentionMaps.over_time(beams=)` follows a text by it.
+    `look.AttentionMaps.over_time(beams=)` uses these rows to follow a text through the search.
 
     Args:
         beams: all beams of a search, as `steps` yields them.
         rank: rank of the text in the last beam.
 
     Raises:
-        ValueError: there are no beams, or no text has this rank.
+        ValueError: the beams are not all beams of a search in order, or no text has this rank.
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
@@ -173,7 +176,7 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
 def _decoder(
     model: Any, memory: Any, width: int, max_new_tokens: int
 ) -> Callable[[Beam], Float[Tensor, "batch vocab"]]:
-    """Return a function from a beam to the logits of the token after each of its texts."""
+    """Return a function from a beam to the logits of the next token of each text."""
     if not hasattr(model, "new_cache"):
         memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
         return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]

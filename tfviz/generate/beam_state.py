@@ -1,4 +1,4 @@
-"""The state of a beam search, and one step of it."""
+"""The state of a beam search, and the functions that compute one step of it."""
 
 from dataclasses import dataclass, replace
 
@@ -8,19 +8,19 @@ from torch import Tensor
 from tfviz.shapes import Bool, Float, Int
 from tfviz.text.subwords import PAD
 
-TOPK_BLOCK = 64  # tokens in a block, of which the largest logarithm is found first
+TOPK_BLOCK = 64  # tokens in a block, whose largest log-probability is found first
 
 
 @dataclass(frozen=True)
 class Beam:
-    """The texts of a search after some steps, best first.
+    """The texts of a beam search after some steps, best first.
 
     Attributes:
-        texts: ids so far, [batch, width, position], including the token for the beginning; 0 after an end.
-        sums: log-probabilities of the texts, in nats.
-        ended: whether the text has its end token.
-        lengths: number of tokens after the beginning, including the end token.
-        parents: rank, in the beam one step before, of each text without its last token.
+        texts: ids so far, `[batch, width, position]`, including the token for the beginning; 0 after an end.
+        sums: log-probability of each text, in nats, `[batch, width]`.
+        ended: whether each text has its end token, `[batch, width]`.
+        lengths: number of tokens after the beginning, including the end token, `[batch, width]`.
+        parents: rank of each text without its last token in the previous beam, `[batch, width]`.
         alpha: exponent of the length penalty.
     """
 
@@ -65,7 +65,9 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
 def likeliest_tokens(
     logits: Float[Tensor, "batch vocab"], width: int, forbidden: Tensor
 ) -> tuple[Float[Tensor, "batch k"], Int[Tensor, "batch k"]]:
-    """Return log-probabilities and ids of each text's `width` likeliest next tokens, since no more can remain.
+    """Return log-probabilities and ids of the `width` likeliest next tokens of each text, except the forbidden ones.
+
+    No more than `width` continuations of a text can remain in the beam.
 
     Raises:
         FloatingPointError: a logit is NaN.
@@ -78,7 +80,7 @@ def likeliest_tokens(
 
 
 def topk(log_probs: Float[Tensor, "batch vocab"], k: int) -> tuple[Float[Tensor, "batch k"], Int[Tensor, "batch k"]]:
-    """Return `log_probs.topk(k)`, searching only the k blocks with the largest values, in half the time on a CPU."""
+    """Return `log_probs.topk(k)`, in half the time on a CPU: it searches only the k blocks with the largest values."""
     (rows, vocab_size), blocks = log_probs.shape, log_probs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:
         values, tokens = log_probs.topk(k)
@@ -95,10 +97,10 @@ def topk(log_probs: Float[Tensor, "batch vocab"], k: int) -> tuple[Float[Tensor,
 def extend(
     beam: Beam, log_probs: Float[Tensor, "batch width k"], tokens: Int[Tensor, "batch width k"], eos: int
 ) -> Beam:
-    """Return the best of all continuations by one of these tokens, given their log-probabilities."""
+    """Return the beam after one step: the best continuations of the texts by one of `tokens` each."""
     width, choices = log_probs.shape[1:]
     ended, ended_log_probs = beam.ended.unsqueeze(-1), torch.full_like(log_probs[0, 0], -torch.inf)
-    ended_log_probs[0] = 0.0  # an ended text continues with padding, at no cost
+    ended_log_probs[0] = 0.0  # an ended text continues only with padding, and keeps its log-probability
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, ended_log_probs, log_probs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / length_penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices

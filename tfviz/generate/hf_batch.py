@@ -1,4 +1,4 @@
-"""Continuations of several prompts at once, by a causal model of transformers."""
+"""Batched generation of several texts at once with a causal model of transformers."""
 
 from collections.abc import Sequence
 
@@ -23,16 +23,16 @@ def batch(
 ) -> list[list[int]]:
     """Return the continuation of each prompt: up to `max_new_tokens` tokens, fewer after an end token of the model.
 
-    Text i is that of `ids(model, prompts[i], max_new_tokens, sampler, seed=seed + i)`, which yields the tokens of one
-    text as they are computed; here all texts are computed in one batch, with shorter prompts padded on the left. Only
-    models of Hugging Face are supported, since those of tfviz do not accept padding on the left.
+    Continuation i is that of `ids(model, prompts[i], max_new_tokens, sampler, seed=seed + i)`. All continuations are
+    computed in one batch, with shorter prompts padded on the left. Only models of Hugging Face are supported, since
+    models of tfviz do not accept padding on the left.
 
     Args:
         model: a causal model of Hugging Face.
-        prompts: the ids of each text, without padding.
-        max_new_tokens: the number of tokens to write after each, at most.
+        prompts: the ids of each prompt, `[position]`, without padding.
+        max_new_tokens: the maximum number of tokens to generate for each prompt.
         sampler: how each token is chosen.
-        seed: of the first text's random numbers; the next text has the next one.
+        seed: the seed of the random numbers for the first prompt; prompt i has `seed + i`.
 
     Raises:
         ValueError: there are no prompts, one is empty, or the longest leaves no room for `max_new_tokens` tokens.

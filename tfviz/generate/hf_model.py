@@ -1,6 +1,6 @@
-"""Adapters that call models of transformers like those of tfviz: as `GPT`, or as `Transformer`.
+"""Adapters that give models of transformers the interface of `models.GPT` or of `models.Transformer`.
 
-Generation continues from `past_key_values`: the keys and values, or other states, of the last step.
+Generation continues from `past_key_values`: the keys and values, or other states, of the previous steps.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class PretrainedTokenizer(Protocol):
 
 
 class Past:
-    """The keys and values of a text so far, as the model returned them; None before the first call."""
+    """The cache of generation: the `past_key_values` that the model returned, or None before the first call."""
 
     def __init__(self) -> None:
         self.states: Any = None
@@ -47,11 +47,11 @@ class Past:
 
 
 class CausalModel(nn.Module):
-    """A causal language model of transformers, called as `models.GPT`.
+    """A causal language model of transformers, with the interface of `models.GPT`.
 
     Attributes:
-        context: the number of positions in its configuration; without one, any number.
-        ends: the ids at which a text ends, those of its `generation_config`.
+        context: the maximum number of positions, from its configuration; unlimited if it names none.
+        ends: the ids of the end tokens in its `generation_config`.
     """
 
     def __init__(self, model: Any):
@@ -65,7 +65,7 @@ class CausalModel(nn.Module):
         return Past()
 
     def forward(self, ids: Tensor, cache: Any = (), mask: Tensor | None = None) -> Tensor:
-        """Return the logits of the new tokens; `mask` is 0 at padding, which is on the left."""
+        """Return the logits after each token of `ids`; `mask` is 1 at tokens and 0 at padding, which is on the left."""
         if not isinstance(cache, Past):
             return self.model(input_ids=_checked(self.model, ids), use_cache=False).logits
         if cache.states is None:
@@ -79,21 +79,21 @@ class CausalModel(nn.Module):
         return output.logits
 
     def _padding(self, mask: Tensor, new: int) -> dict[str, Tensor]:
-        """Return the arguments for padding: the mask and, if the model takes them, positions without padding."""
+        """Return the arguments for padding: the mask and, if the model takes them, position ids that skip padding."""
         if "position_ids" not in inspect.signature(self.model.forward).parameters:
             return {"attention_mask": mask}
         return {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]}
 
 
 class Encoded(NamedTuple):
-    """The encoder's output of a model of transformers, and a mask that is False at padding."""
+    """The encoder's output of a model of transformers, and a mask that is 0 at padding."""
 
     states: Tensor
     mask: Tensor
 
 
 class EncoderDecoderModel(nn.Module):
-    """An encoder-decoder of transformers, such as T5, called as `models.Transformer`."""
+    """An encoder-decoder of transformers, such as T5, with the interface of `models.Transformer`."""
 
     def __init__(self, model: Any):
         super().__init__()
@@ -120,10 +120,10 @@ class EncoderDecoderModel(nn.Module):
 
 
 def as_language_model(model: Any) -> Any:
-    """Return a causal model of transformers as `CausalModel`, and a model of tfviz unchanged.
+    """Return a causal model of transformers as `CausalModel`, and any other model unchanged.
 
     Raises:
-        ValueError: the model reads one text and writes another, or has no logits.
+        ValueError: the model is an encoder-decoder, or has no head for logits.
     """
     if not is_hugging_face(model):
         return model
@@ -134,10 +134,10 @@ def as_language_model(model: Any) -> Any:
 
 
 def as_encoder_decoder(model: Any) -> Any:
-    """Return an encoder-decoder of transformers as `EncoderDecoderModel`, and a model of tfviz unchanged.
+    """Return an encoder-decoder of transformers as `EncoderDecoderModel`, and any other model unchanged.
 
     Raises:
-        ValueError: the model has no encoder, or no logits.
+        ValueError: the model has no encoder, or no head for logits.
     """
     if not is_hugging_face(model):
         return model
@@ -159,7 +159,7 @@ def _check_head(model: Any) -> None:
 
 
 def _checked(model: Any, ids: Tensor) -> Tensor:
-    """Return ids after checking that the model has them; PyTorch's own error names neither id nor limit.
+    """Return ids after checking that the model has them, since PyTorch's own error names neither id nor limit.
 
     Raises:
         ValueError: an id is not one of the model's tokens.

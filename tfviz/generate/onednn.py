@@ -1,4 +1,4 @@
-"""Products of one row and a large matrix, the main cost of generating a token on a CPU, computed on all cores."""
+"""Faster generation on a CPU: products of one row and a large matrix, its main cost, computed on all cores."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -12,10 +12,10 @@ MIN_WEIGHT_BYTES = 32 * 2**20  # smaller weights fit into the processor's cache,
 
 
 class OneDNNLinear(TorchFunctionMode):
-    """A context in which `linear` of a single float32 row runs on oneDNN, which uses all cores.
+    """A context in which `linear` of a single float32 row is computed by oneDNN, which uses all cores.
 
-    PyTorch calls a BLAS `gemv`, which in common builds runs on one core and reaches well under half of the memory's
-    bandwidth (`benchmarks/generate.py`). The results agree up to rounding.
+    PyTorch calls BLAS `gemv`, which in common builds runs on one core and reaches well under half of the memory
+    bandwidth (`benchmarks/generate.py`). The results are equal up to rounding.
     """
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -26,7 +26,7 @@ class OneDNNLinear(TorchFunctionMode):
 
 
 def faster_linear(weight_bytes: int, device: torch.device) -> AbstractContextManager:
-    """Return `OneDNNLinear` if it speeds up a model with so many bytes of weights, otherwise an empty context."""
+    """Return `OneDNNLinear` if it speeds up a model with `weight_bytes` of weights, otherwise a null context."""
     available = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
     return OneDNNLinear() if available and device.type == "cpu" and weight_bytes > MIN_WEIGHT_BYTES else nullcontext()
 

@@ -40,13 +40,14 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True)
 class Sampler:
-    """The rule by which the next token is sampled from the logits.
+    """The rule by which the next token is sampled from the logits: temperature, top-k and top-p.
 
     Args:
-        temperature: divides the logits; below 1, likely tokens become likelier; 0 always takes the likeliest token;
-            infinity makes all tokens equally likely.
-        top_k: sample only from the `top_k` likeliest tokens (Fan et al. 2018).
-        top_p: sample only from the likeliest tokens whose probabilities sum to `top_p` (Holtzman et al. 2020).
+        temperature: divisor of the logits. Below 1, likely tokens become likelier; 0 always selects the likeliest
+            token; infinity makes all tokens equally likely.
+        top_k: sample only from the `top_k` likeliest tokens (Fan et al. 2018); None: from all.
+        top_p: sample only from the fewest likeliest tokens whose probabilities sum to at least `top_p` (Holtzman et al.
+            2020); None: from all.
 
     >>> Sampler(top_k=2).probabilities(torch.tensor([0.0, 1.0, 1.0])).tolist()
     [0.0, 0.5, 0.5]
@@ -65,22 +66,26 @@ class Sampler:
             positive_fraction(top_p=self.top_p)
 
     def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
-        """Return the distribution from which tokens are sampled.
+        """Return the probabilities with which tokens are sampled, `[vocab]`.
 
         Raises:
-            ValueError: logits of more than one token, or none.
+            ValueError: `logits` is not a vector, or is empty.
             FloatingPointError: the largest logit is not finite.
         """
         _check_logits(logits)
         return sampling_probabilities(logits, self.temperature, self.top_k, self.top_p)
 
     def choose(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
-        """Return one token id: the first whose cumulative probability exceeds a random number between 0 and 1.
+        """Return a sampled token id: the first whose cumulative probability exceeds a random number between 0 and 1.
 
-        One float64 is drawn for each token, the same on every machine and in a page.
+        One float64 is drawn for each token (none at temperature 0), the same on every machine and in a page.
+
+        Args:
+            logits: the logits of one token, `[vocab]`.
+            generator: the source of the random number; None: PyTorch's default generator.
 
         Raises:
-            ValueError: logits of more than one token, or none.
+            ValueError: `logits` is not a vector, or is empty.
             FloatingPointError: the largest logit is not finite.
         """
         if not isinstance(generator, torch.Generator | None):
@@ -105,24 +110,24 @@ def ids(
     seed: int = 0,
     cache: bool = True,
 ) -> Iterator[int]:
-    """Continue `prompt` by up to `max_new_tokens` tokens, yielding each as soon as it is sampled.
+    """Continue `prompt` by up to `max_new_tokens` tokens, and yield the id of each as soon as it is sampled.
 
-    The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When the context is full, the older
-    half of the text is dropped and the rest is encoded again. A causal model of Hugging Face, such as
-    `GPT2LMHeadModel`, is called with its `past_key_values`; its context is the number of positions in its
-    configuration, and its text ends early with an end token of its `generation_config`, of which nothing else is used.
+    When the context is full, the older half of the text is dropped and the rest is computed again. A model of tfviz is
+    called as `model(ids, cache)`, and has `context` and `new_cache()`. A causal model of Hugging Face is called with
+    its `past_key_values`; its context is the number of positions in its configuration. Its text ends early at an end
+    token of its `generation_config`, whose other settings are ignored.
 
     Args:
-        model: a language model.
-        prompt: the ids of the text to continue.
-        max_new_tokens: number of tokens to generate.
+        model: a language model of tfviz, or a causal model of Hugging Face, such as `GPT2LMHeadModel`.
+        prompt: the ids of the text to continue, `[position]`.
+        max_new_tokens: the maximum number of tokens to generate.
         sampler: how the next token is chosen.
         seed: the seed of the random numbers.
-        cache: keep keys and values, so that a step computes one position rather than the whole text. The result is the
-            same either way.
+        cache: whether to store keys and values, so that a step computes one position instead of the whole text. The
+            result is the same.
 
     Raises:
-        ValueError: the prompt is empty, longer than the context, or more than one text; max_new_tokens is negative.
+        ValueError: the prompt is empty, longer than the context, or more than one text; `max_new_tokens` is negative.
     """
     at_least(0, max_new_tokens=max_new_tokens)
     check_seed(seed)
@@ -160,7 +165,7 @@ def _generate(
 
 
 def _logits_function(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
-    """Return a function from the new tokens (without a cache, from all tokens) to the logits after the last one."""
+    """Return a function from the new ids (without a cache, from all ids) to the logits after the last one."""
     if not cache:
         return lambda text: model(text)[0, -1]
     keys_and_values = model.new_cache()
@@ -176,16 +181,16 @@ def stream(
     *,
     seed: int = 0,
 ) -> Iterator[str]:
-    """Yield the continuation of `prompt` piece by piece; a multi-byte character is yielded when it is complete.
+    """Yield the text that continues `prompt`, piece by piece; a multi-byte character is yielded when it is complete.
 
     Args:
         model: a language model of tfviz, or a causal model of Hugging Face.
-        tokenizer: one of `tfviz.text`, or a fast tokenizer of transformers, which puts its special tokens before
-            or around the prompt, and whose special tokens are not shown.
+        tokenizer: a tokenizer of `tfviz.text`, or a fast tokenizer of transformers, which adds its special tokens to
+            the prompt, and whose special tokens are not part of the continuation.
         prompt: the text to continue.
-        max_new_tokens: the number of tokens to write.
-        sampler: how each is chosen.
-        seed: of the sampler's random numbers.
+        max_new_tokens: the maximum number of tokens to generate.
+        sampler: how each token is chosen.
+        seed: the seed of the random numbers.
     """
     if isinstance(tokenizer, PretrainedTokenizer):
         encoded = torch.tensor(tokenizer(prompt)["input_ids"], dtype=torch.long)
@@ -206,7 +211,7 @@ def text(
     *,
     seed: int = 0,
 ) -> str:
-    """Return `prompt` and its continuation by up to `max_new_tokens` tokens."""
+    """Return `prompt` with its continuation by up to `max_new_tokens` tokens; the arguments are those of `stream`."""
     return prompt + "".join(stream(model, tokenizer, prompt, max_new_tokens, sampler, seed=seed))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 def check_tokenizer(embedding: Any, tokenizer: Any, kind: str = "") -> None:
-    """Raise ValueError if a model's embedding has fewer tokens than a tokenizer; warn if it has more.
+    """Raise ValueError if an embedding has fewer tokens than a tokenizer; warn if it has more, unless of sources.
 
     Args:
         embedding: a `torch.nn.Embedding`; anything else is not checked.

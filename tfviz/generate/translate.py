@@ -1,4 +1,4 @@
-"""Translation of many texts by an encoder-decoder, in batches of texts of about the same length."""
+"""Translation of many texts with an encoder-decoder, in batches of texts of similar length."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def translate(
     max_tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
-    """Return the model's translation of each text, in the order of the texts.
+    """Translate each text by beam search; return the translations in the order of the texts.
 
     An empty text is translated from a source that contains only the token `eos`.
 
@@ -33,11 +33,11 @@ def translate(
         model: an encoder-decoder.
         texts: the texts to translate.
         source_tokenizer: the tokenizer of the texts.
-        target_tokenizer: the tokenizer of the translations, which begin with `[BOS]`; None for the same one.
+        target_tokenizer: the tokenizer of the translations, which begin with `[BOS]`; None: `source_tokenizer`.
         width: the beam width; see `beam.steps`.
         alpha: the exponent of the length penalty; see `beam.steps`.
-        max_new_tokens: the maximum number of tokens; see `beam.steps`.
-        eos: the token that ends each source, as in training; None for no such token.
+        max_new_tokens: the maximum number of tokens in a translation; see `beam.steps`.
+        eos: the token that ends each source, as in training; None: no such token.
         max_tokens: the maximum number of source tokens in a batch, including padding.
         progress: whether to show a progress bar.
 

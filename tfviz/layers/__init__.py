@@ -1,4 +1,4 @@
-"""The building blocks of models."""
+"""Layers of models: attention, blocks, embeddings, position encodings, masks, recurrent cells and caches."""
 
 from tfviz.layers import masks, positions
 from tfviz.layers.attention import MultiHeadAttention, attend
@@ -15,7 +15,7 @@ __all__ = [
     "post_norm", "pre_norm",
 ]  # fmt: skip
 
-# functions of the forward pass have none
+# functions of the forward pass are not validated
 validate_public(globals(), __all__, exclude=("attend", "post_norm", "pre_norm"))
 validate_public(
     vars(masks), ["padding", "window", "dilated", "strided", "fixed", "prefix", "documents", "graph", "per_head"]

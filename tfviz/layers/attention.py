@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, and multi-head attention made of it."""
+"""Scaled dot-product attention and multi-head attention."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,8 +15,8 @@ from tfviz.layers.positions import Positions
 from tfviz.shapes import Float
 
 NO_POSITIONS = Positions()
-MIN_FLEX_WIDTH = 16  # of a head, in FlexAttention's kernel for GPUs
-# Bool[Tensor, "#batch #head query key"], True where a query may look; FlexAttention's BlockMask; masks.causal; or None
+MIN_FLEX_WIDTH = 16  # minimum width of a head in FlexAttention's GPU kernel
+# Bool[Tensor, "#batch #head query key"], True where a query may attend; or a BlockMask, masks.causal, or None
 AttentionMask = Any
 
 
@@ -30,22 +30,23 @@ def attend(
 ) -> Float[Tensor, "batch head query out"]:
     """Compute softmax(Q K^T / sqrt(dim) + bias) V with a fused kernel (Vaswani et al. 2017, equation 1).
 
-    The scores are divided by the square root of the width of a *head*. The output of a query that may look nowhere is
-    zero; that of a query with NaN scores may be zero, too, depending on PyTorch's kernel.
+    `dim` is the width of a head. The output of a fully masked query is zero. The output of a query with NaN scores may
+    be zero, too, depending on PyTorch's kernel.
 
     Args:
-        query: the queries.
-        key: the keys.
-        value: the values.
-        mask: True where a query may look. With `masks.causal` itself, for queries and keys from the first position on,
-            the kernel skips the future and needs no memory for a mask. A `BlockMask` (see `Mask.block_mask`) goes to
-            FlexAttention, which skips the blocks it forbids and supports neither dropout nor a dense bias.
-        dropout: probability with which a weight is set to zero.
-        bias: added to the scores.
+        query: the queries, `[batch, head, query, dim]`.
+        key: the keys, `[batch, head, key, dim]`.
+        value: the values, `[batch, head, key, out]`.
+        mask: True where a query may attend to a key, `[batch, head, query, key]`; axes of size 1 are broadcast. With
+            `masks.causal` itself, queries and keys both start at position 0, and the kernel skips later keys without
+            storing a mask. A `BlockMask` (see `Mask.block_mask`) is passed to FlexAttention, which skips the blocks
+            that it forbids, and supports neither dropout nor a bias.
+        dropout: probability with which an attention weight is set to zero.
+        bias: a tensor added to the scores, of the shape of a mask.
 
     Raises:
-        ValueError: the mask is not boolean or has no axis for the heads, or sizes do not fit.
-        TypeError: the mask is a predicate, or not a tensor.
+        ValueError: the mask is not boolean, the bias is boolean, or shapes do not match.
+        TypeError: the mask is a predicate other than `masks.causal`, or not a tensor.
     """
     _check_sizes(query, key, value)
     if mask is masks.causal and bias is None:
@@ -66,7 +67,7 @@ def attend(
 
 
 def _check_sizes(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise ValueError for sizes that PyTorch's kernels would misread or broadcast."""
+    """Raise ValueError for shapes that PyTorch's kernels would misinterpret or broadcast."""
     if torch.compiler.is_compiling():
         return
     same_axes = query.dim() == key.dim() == value.dim()
@@ -112,7 +113,7 @@ def _flex_attention(
 
 @cache
 def _flex_kernel(compiled: bool) -> Callable[..., Tensor]:
-    """Return FlexAttention; a GPU needs it compiled, since uncompiled it materializes all scores."""
+    """Return FlexAttention, compiled for a GPU, since without compilation it materializes all scores."""
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
@@ -123,17 +124,18 @@ def _no_norm(_: int) -> nn.Module:
 
 
 class MultiHeadAttention(nn.Module):
-    """Multi-head attention: several attentions, each on its own slice of the width (Vaswani et al. 2017, 3.2.2).
+    """Multi-head attention: heads that attend in parallel, each in its part of the width (Vaswani et al. 2017, 3.2.2).
 
-    One packed projection computes the queries, keys and values of all heads: it has 3 `dim`^2 weights, whatever the
-    number of heads, and `out_proj` adds `dim`^2. Parameters are laid out as in `torch.nn.MultiheadAttention`.
+    One packed projection computes the queries, keys and values of all heads. It has 3 `dim`^2 weights for any number of
+    heads, and `out_proj` has `dim`^2. The layout of the parameters is that of `torch.nn.MultiheadAttention`.
 
     Args:
         dim: width of the input and of the output.
         heads: number of heads; each is `dim / heads` wide.
         dropout: probability with which an attention weight is set to zero in training.
-        norm: returns a norm for queries and keys, given the width of a head, such as `nn.RMSNorm`: scores then stay
-            bounded whatever the weights (Henry et al. 2020, "Query-key normalization").
+        bias: whether the projections have biases.
+        norm: function from the width of a head to a norm of queries and keys, such as `nn.RMSNorm`, which bounds the
+            scores (Henry et al. 2020, "Query-key normalization"); by default no norm.
     """
 
     def __init__(
@@ -166,11 +168,11 @@ class MultiHeadAttention(nn.Module):
         """Attend from `x` to `memory`, or to `x` itself (self-attention).
 
         Args:
-            x: the input, from which queries are computed.
-            memory: the text to attend to; None for self-attention.
-            mask: True where a query may look; see `attend`.
-            positions: position encoding that rotates queries and keys, or biases the scores.
-            cache: keys and values of the positions before `x`; those of `x` are added to it.
+            x: the input, from which queries are computed, `[batch, query, dim]`.
+            memory: the states from which keys and values are computed, `[batch, key, dim]`; None for self-attention.
+            mask: True where a query may attend to a key; see `attend`.
+            positions: the position encoding, which rotates queries and keys, or biases the scores.
+            cache: keys and values of the positions before `x`; the keys and values of `x` are appended to it.
 
         Raises:
             ValueError: `x` does not have three axes.
@@ -194,7 +196,7 @@ class MultiHeadAttention(nn.Module):
         return self.out_proj(mixed.transpose(1, 2).flatten(2))  # [batch, query, dim]
 
     def _project(self, x: Tensor, memory: Tensor) -> Any:
-        """Compute queries, keys and values, in a single product if they come from the same text."""
+        """Compute queries, keys and values, in a single product for self-attention."""
         if memory is x:
             return self._split_heads(self.in_proj(x), parts=3)
         return self._query(x), *self._split_heads(self._packed(memory, 1, 3), parts=2)
@@ -203,7 +205,7 @@ class MultiHeadAttention(nn.Module):
         return self._split_heads(self._packed(x, 0, 1), parts=1)[0]
 
     def _packed(self, x: Tensor, start: int, stop: int) -> Float[Tensor, "batch position width"]:
-        """Apply a part of the packed projection, whose parts 0, 1 and 2 are queries, keys and values."""
+        """Apply parts `start` to `stop - 1` of the packed projection; parts 0, 1, 2 are queries, keys, values."""
         rows, bias = slice(start * x.shape[-1], stop * x.shape[-1]), self.in_proj.bias
         return functional.linear(x, self.in_proj.weight[rows], None if bias is None else bias[rows])
 

@@ -15,22 +15,22 @@ Residual = Callable[[Tensor, nn.Module, Callable[[Tensor], Tensor]], Tensor]
 
 
 def pre_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return x + branch(norm(x)): the stream has no norm, so gradients flow at any depth (Xiong et al. 2020)."""
+    """Return x + branch(norm(x)); without norms in the residual stream, gradients stay stable (Xiong et al. 2020)."""
     return x + branch(norm(x))
 
 
 def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return norm(x + branch(x)), the order of the first Transformer (Vaswani et al. 2017, section 3.1)."""
+    """Return norm(x + branch(x)), as in the original Transformer (Vaswani et al. 2017, section 3.1)."""
     return norm(x + branch(x))
 
 
 def final_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
-    """Return the final norm of a stack, which only `pre_norm` needs; for another `residual`, the identity."""
+    """Return the final norm of a stack of blocks if `residual` is `pre_norm`, otherwise the identity."""
     return norm(dim) if residual is pre_norm else nn.Identity()
 
 
 class FeedForward(nn.Sequential):
-    """A two-layer network, the same at every position (Vaswani et al. 2017, equation 2).
+    """A two-layer feed-forward network, applied to each position separately (Vaswani et al. 2017, equation 2).
 
     Args:
         dim: width of the input and of the output.
@@ -45,17 +45,17 @@ class FeedForward(nn.Sequential):
 
 
 class Block(nn.Module):
-    """An encoder block: self-attention moves information between positions, then a network transforms each position.
+    """A Transformer block: self-attention and a feed-forward network, each in a residual branch with a norm.
 
     Args:
         dim: width of the input and of the output.
-        heads: number of attention heads; divides `dim`.
-        inner: width inside the feed-forward network; default 4 `dim`.
-        dropout: probability for each branch's output in training (Vaswani et al. 2017, section 5.4).
+        heads: number of attention heads; it must divide `dim`.
+        inner: width of the hidden layer of the feed-forward network; default 4 `dim`.
+        dropout: dropout probability of each branch's output (Vaswani et al. 2017, section 5.4).
         residual: `pre_norm` or `post_norm`, the order of norm and branch.
-        activation: the nonlinearity of the feed-forward network.
-        norm: returns a norm, given its width.
-        attention: returns the attention, given width and number of heads, such as `partial(MultiHeadAttention,
+        activation: class of the activation function of the feed-forward network.
+        norm: function from a width to a norm.
+        attention: function from `dim` and `heads` to the attention module, such as `partial(MultiHeadAttention,
             norm=nn.RMSNorm)`.
     """
 
@@ -80,14 +80,14 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
-        """Apply the block; `**attention` (mask, positions, cache) goes to `MultiHeadAttention`."""
+        """Apply the block; `**attention` (mask, positions, cache) is passed to the attention module."""
         x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
         return self.branch(x, self.feed_forward_norm, self.feed_forward)
 
     def branch(
         self, x: Tensor, norm: nn.Module, compute: Callable[[Tensor], Tensor]
     ) -> Float[Tensor, "batch position dim"]:
-        """Apply a residual branch of this block, with dropout at its end."""
+        """Apply a residual branch of this block, with dropout of the branch's output."""
         after = self.residual(x, norm, lambda x: self.dropout(_check_shape("a branch", compute(x), x)))
         return _check_shape("residual", after, x)
 
@@ -100,9 +100,9 @@ def _check_shape(name: str, output: Tensor, x: Tensor) -> Tensor:
 
 
 class DecoderBlock(Block):
-    """A decoder block: a `Block` with cross-attention to another text, the memory, between its two branches.
+    """A decoder block: self-attention, cross-attention to the memory, and a feed-forward network.
 
-    The arguments are those of `Block` (Vaswani et al. 2017, section 3.1, decoder).
+    The memory is the encoded source (Vaswani et al. 2017, section 3.1, decoder). The arguments are those of `Block`.
     """
 
     def __init__(self, dim: int, heads: int, inner: int | None = None, dropout: float = 0.0, **parts):
@@ -118,15 +118,15 @@ class DecoderBlock(Block):
         memory_cache: KVCache | None = None,
         **attention,
     ) -> Float[Tensor, "batch position dim"]:
-        """Apply the block; `**attention` (mask, positions, cache) goes to the self-attention.
+        """Apply the block.
 
         Args:
-            x: the input.
-            memory: the encoded sources, one for each text; or fewer, each shared by the same number of consecutive
-                texts, whose queries are then computed together.
-            memory_mask: True where a position of the memory may be attended to.
+            x: the input, `[batch, position, dim]`.
+            memory: the encoded sources, `[sources, source, dim]`: one for each text, or fewer, each shared by the same
+                number of consecutive texts.
+            memory_mask: True at positions of the memory that may be attended to, `[sources, 1, 1, source]`.
             memory_cache: the cache of the memory's keys and values.
-            **attention: further arguments of the self-attention.
+            **attention: further arguments of the self-attention: mask, positions, cache.
         """
 
         def cross(x: Tensor) -> Tensor:
@@ -160,7 +160,7 @@ def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
 
 
 def init_weights(model: nn.Module) -> None:
-    """Initialize weights: matrices preserve the variance of their input, biases are 0, branches start small."""
+    """Initialize linear layers with variance-preserving weights and zero biases, then call `shrink_branches`."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=module.in_features**-0.5)
@@ -170,7 +170,7 @@ def init_weights(model: nn.Module) -> None:
 
 
 def shrink_branches(model: nn.Module) -> None:
-    """Divide by ten the weights that end a residual branch, so that a block initially hardly changes the stream.
+    """Divide the weights at the end of each residual branch by ten, so that blocks start close to the identity.
 
     Deep stacks then train stably (Zhang et al. 2019, "Fixup initialization").
     """

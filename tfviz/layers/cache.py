@@ -1,4 +1,4 @@
-"""Key-value caches, with which generation computes each token only once."""
+"""Key-value caches, so that generation computes the keys and values of each position only once."""
 
 from collections.abc import Sized
 
@@ -10,10 +10,10 @@ from tfviz.shapes import Float, Int
 
 
 class KVCache:
-    """Keys and values that an attention module has seen so far, for up to `capacity` positions.
+    """The keys and values of an attention module at past positions, at most `capacity` of them.
 
-    Memory is allocated at the first use, when batch, heads, width and type are known. Positions are its first axis, so
-    that the filled part is contiguous, which makes `reorder` fast.
+    Memory is allocated at the first use, when batch size, heads, width and dtype are known. Positions are its first
+    axis, so that the filled part is contiguous, which makes `reorder` fast.
     """
 
     def __init__(self, capacity: int):
@@ -30,7 +30,7 @@ class KVCache:
         """Append new keys and values, and return all of them.
 
         Raises:
-            ValueError: the cache is full, or holds another batch size, number of heads, width or type.
+            ValueError: the cache is full, or holds another batch size, number of heads, width or dtype.
         """
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
@@ -48,7 +48,7 @@ class KVCache:
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
     def reorder(self, rows: Int[Tensor, "batch"]) -> None:
-        """Replace the text in each row of the batch by the text in row `rows[i]`, as beam search requires.
+        """Replace the text in each row `i` of the batch by the text in row `rows[i]`, as beam search requires.
 
         Raises:
             ValueError: the number of rows is not the batch size of the cache.
@@ -78,7 +78,7 @@ class KVCache:
 
 
 def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -> None:
-    """Raise ValueError for keys or values that writing to the cache would broadcast or cast."""
+    """Raise ValueError for keys or values that would be broadcast or cast when they are written to the cache."""
     expected = (stored.shape[0], stored.shape[1], key_shape[2], stored.shape[3])
     if new.shape != expected or key_shape[0] != stored.shape[0] or new.dtype != stored.dtype:
         takes = f"{stored.dtype} {list(expected)}"
@@ -86,14 +86,14 @@ def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -
 
 
 class CrossAttentionCache(KVCache):
-    """Keys and values of a source text, which does not grow: computed in the first call, and reused in later ones."""
+    """The keys and values of a source for cross-attention, computed in the first call and reused in later ones."""
 
     def __init__(self) -> None:
         super().__init__(capacity=0)
         self.source: Tensor | None = None
 
     def check_source(self, source: Float[Tensor, "sources source dim"]) -> None:
-        """Remember the states from which the keys are computed.
+        """Store the states from which the keys are computed; in later calls, check that they are the same.
 
         Raises:
             ValueError: the keys were computed from other states.
@@ -109,7 +109,7 @@ class CrossAttentionCache(KVCache):
         return key, value
 
     def reorder(self, rows: Tensor) -> None:
-        """Do nothing: texts that attend to one source share it."""
+        """Do nothing: all texts of a source share its keys and values."""
 
 
 def check_parts(cache: Sized, parts: int) -> None:

@@ -1,4 +1,4 @@
-"""Token embeddings, the first layer of a model."""
+"""Embeddings of tokens and of bigrams, the first layer of a model."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from tfviz.shapes import Float, Int
 
 
 def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
-    """Raise ValueError or IndexError for ids that an embedding of `count` rows does not have.
+    """Check that ids are integers from 0 to `count - 1`, the rows of an embedding.
 
     Raises:
         ValueError: the ids are not integers.
-        IndexError: an id is outside 0 to `count - 1`. On a GPU, to avoid waiting for its values, PyTorch's own
-            assertion stops the run instead.
+        IndexError: an id is outside 0 to `count - 1`; checked on the CPU only. On a GPU, where the check would wait for
+            the values, PyTorch's own assertion stops the run instead.
     """
     if ids.dtype not in (torch.int64, torch.int32):
         raise ValueError(f"ids of {names} are {ids.dtype}; give integers, ids.long()")
@@ -30,19 +30,14 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
 
 
 class TokenEmbedding(nn.Embedding):
-    """A learned vector for each token: `nn.Embedding` with clear errors.
-
-    Raises:
-        ValueError: the ids have no batch axis, or are not integers.
-        IndexError: an id is not a token (checked on the CPU only).
-    """
+    """`nn.Embedding` for tokens, which checks the ids before it looks up their vectors."""
 
     def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
         checks.fits_memory(vocab_size=num_embeddings, dim=embedding_dim)
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
-        """Return the embedding of each id.
+        """Return the embedding of each id, `[batch, position, dim]`.
 
         Raises:
             ValueError: `ids` does not have two axes, is on the meta device, or does not hold integers.
@@ -59,16 +54,16 @@ class TokenEmbedding(nn.Embedding):
 
 
 class BigramEmbedding(nn.Module):
-    """A vector for each token plus one for the bigram that ends with it (Joulin et al. 2017, section 2.2).
+    """Embedding of each token plus an embedding of the bigram that ends with it (Joulin et al. 2017, section 2.2).
 
-    *not good* has a vector of its own, so that a model need not learn to combine the two words. Since there are too
-    many pairs for a table, a hash maps each pair to one of `rows` vectors, which pairs with the same hash share. The
-    vector of id 0, padding, stays zero; the first token forms a bigram with it.
+    *not good* has a vector of its own, so that a model need not learn to combine the two words. There are too many
+    bigrams for a table, so a hash maps each to one of `rows` vectors; bigrams with the same hash share a vector. The
+    output at id 0, padding, is always zero. The first token forms a bigram with padding.
 
     Args:
         vocab_size: number of tokens.
         dim: width of the vectors.
-        rows: number of vectors that the bigrams share.
+        rows: number of vectors for bigrams.
     """
 
     def __init__(self, vocab_size: int, dim: int, rows: int = 2**18):
@@ -84,7 +79,7 @@ class BigramEmbedding(nn.Module):
         return (self.tokens(ids) + self.pairs(self.row(ids))) * (ids != 0).unsqueeze(-1)
 
     def row(self, ids: Int[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
-        """Hash the bigram that ends at each position to its row, multiplicatively (Knuth 1998, section 6.4)."""
+        """Return the row of the bigram that ends at each position, a multiplicative hash (Knuth 1998, section 6.4)."""
         before = nn.functional.pad(ids, (1, 0))[:, :-1]
         mixed = (before * 1_000_003 + ids) * 2_654_435_761
         return torch.remainder(mixed >> 7, self.pairs.num_embeddings)

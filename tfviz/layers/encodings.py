@@ -1,4 +1,4 @@
-"""Position encodings as tables: sinusoids, linear biases, and the shift from distances to keys."""
+"""Tables of position encodings: sinusoids, ALiBi's biases, and the relative shift of Transformer-XL."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from tfviz.shapes import Float, Int
 
 
 def check_length(length: int) -> None:
-    """Raise ValueError for a negative length, with which a slice would count from the end."""
+    """Raise ValueError for a negative length, which in a slice would count from the end."""
     if length < 0:
         raise ValueError(f"length is {length}; it must be at least 0")
 
@@ -20,12 +20,12 @@ def check_memory(**sizes: int) -> None:
 
 
 def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
-    """Return sines in the even columns and cosines in the odd ones, with wavelengths from 2 pi to `base` 2 pi.
+    """Return sinusoidal position encodings: sines in the even columns, cosines in the odd ones.
 
-    (Vaswani et al. 2017, section 3.5.)
+    Wavelengths grow geometrically from 2 pi towards `base` 2 pi (Vaswani et al. 2017, section 3.5).
 
     Raises:
-        ValueError: `positions` does not have one axis.
+        ValueError: `positions` does not have one axis, `dim` is below 1, or `base` is not above 0.
 
     >>> sinusoids(torch.arange(2), 4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -42,13 +42,13 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
 
 
 def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
-    """Return the bias that ALiBi adds to the scores: the negative distance times a slope for each head.
+    """Return the biases that ALiBi adds to the scores: for each head, a slope times the negative distance.
 
     The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
-    causal and see no key after the query; in an encoder, keys on both sides get the same bias at the same distance.
+    causal; in an encoder, keys on both sides of the query get the same bias at the same distance.
 
     Raises:
-        ValueError: a size is below 1, or does not fit into memory.
+        ValueError: `length` is negative, `heads` is below 1, or the biases do not fit into memory.
 
     >>> alibi(3, heads=2)[0]
     tensor([[-0.0000, -0.0625, -0.1250],
@@ -64,10 +64,12 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
 
 
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
-    """Return the cosine similarity of each distance with distance 0, as sinusoids (Dai et al. 2019, section 3.3).
+    """Return the cosine similarity between the sinusoids of the distance of each query and key and of distance 0.
+
+    These are the sinusoids of Transformer-XL (Dai et al. 2019, section 3.3).
 
     Raises:
-        ValueError: the sizes do not fit into memory.
+        ValueError: a size is below 1, or the table does not fit into memory.
     """
     checks.fits_memory(queries=length, keys=length, dim=dim)
     places = torch.arange(length)
@@ -76,11 +78,11 @@ def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
 
 
 def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Float[Tensor, "batch head query key"]:
-    """Turn scores of distances into scores of keys: row i moves i columns to the right (Dai et al. 2019, appendix B).
+    """Convert scores by distance to scores by key, by shifting row i by i columns (Dai et al. 2019, appendix B).
 
-    The columns are distances from `keys - 1` down to `1 - queries`. Each row is padded by one cell; reading all cells
-    as one line and cutting it into rows of the old length then shifts every row by one cell more than the row above it,
-    without any computation.
+    The columns of `scores` are the distances from `keys - 1` down to `1 - queries`. Each row is padded by one cell, all
+    rows are joined, and the result is cut into rows of the old length. This shifts each row by one cell more than the
+    row above it, without any arithmetic.
 
     Raises:
         ValueError: the number of distances is not queries + keys - 1.

@@ -1,4 +1,4 @@
-"""`Mask`, a predicate of four indices that defines which keys a query may look at, and the combinations of masks."""
+"""`Mask`: a predicate over (batch, head, query, key) that defines which keys a query may attend to."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -18,12 +18,14 @@ MAX_CELLS_COUNTED = 2**32  # `count` counts cells one by one
 
 
 class Mask:
-    """A predicate over the cells of an attention map, True where the query may look.
+    """A predicate over the cells of an attention pattern, True where the query may attend to the key.
+
+    Masks are combined with `&`, `|` and `~`.
 
     Args:
-        rule: function from four index tensors `(batch, head, query, key)`, which broadcast against each other, to
-            booleans.
-        name: the mask's name in explanations of why a cell is forbidden.
+        rule: function from four index tensors `(batch, head, query, key)`, which broadcast against each other, to a
+            boolean tensor.
+        name: the name of the mask in its repr and in the result of `explain`.
         batch, heads: the numbers of texts and heads for which the rule is defined; None: any number.
 
     >>> from tfviz.layers.masks import causal, window
@@ -33,7 +35,7 @@ class Mask:
     ['window(2)']
     """
 
-    recipe: tuple[Callable, tuple] | None = None  # rebuilds the mask when it is unpickled, since a lambda cannot be
+    recipe: tuple[Callable, tuple] | None = None  # how to rebuild the mask, since a lambda cannot be pickled
 
     def __init__(self, rule: Rule, name: str, batch: int | None = None, heads: int | None = None):
         self.rule, self.name, self.batch, self.heads = rule, name, batch, heads
@@ -69,13 +71,13 @@ class Mask:
         start: int = 0,
         device: torch.device | str | None = None,
     ) -> Bool[Tensor, "batch head query key"]:
-        """Return the mask as a tensor. Batch and head have size 1 if the rule does not depend on them.
+        """Return the mask as a tensor; batch and head have size 1 if the rule does not depend on them.
 
         Args:
             queries: the number of queries.
             keys: the number of keys.
-            batch: the size of the batch; None: that for which the mask is defined.
-            heads: the number of heads; None: that for which the mask is defined.
+            batch: the size of the batch; None: the size for which the mask is defined, or 1.
+            heads: the number of heads; None: the number for which the mask is defined, or 1.
             start: the position of the first query; in generation, the number of keys already in the cache.
             device: the device of the tensor.
 
@@ -110,13 +112,15 @@ class Mask:
         device: torch.device | str | None = None,
         size: int = 128,
     ) -> Any:
-        """Return FlexAttention's `BlockMask`, with which a compiled kernel skips blocks. It is slow to build: reuse it.
+        """Return FlexAttention's `BlockMask`, with which a compiled kernel skips forbidden blocks.
+
+        It is slow to build, so reuse it.
 
         Args:
             queries: the number of queries.
             keys: the number of keys.
-            batch: the size of the batch, where the rule depends on it.
-            heads: the number of heads, where the rule depends on it.
+            batch: the size of the batch; None if the rule does not depend on the text.
+            heads: the number of heads; None if the rule does not depend on the head.
             start: the position of the first query, as in `dense`.
             device: the device of the mask.
             size: number of queries, and of keys, in a block.
@@ -131,7 +135,9 @@ class Mask:
 
     @validated
     def count(self, length: int, *, batch: int | None = None, heads: int | None = None) -> int:
-        """Count the allowed cells, in all heads and rows of the batch: the cost of attention is proportional to it.
+        """Return the number of allowed cells for `length` queries and keys, over all heads and rows of the batch.
+
+        The cost of an attention that skips forbidden cells is proportional to it.
 
         Raises:
             ValueError: there are too many cells to count one by one.
@@ -144,13 +150,13 @@ class Mask:
         checks.at_least(0, length=length)
         if (cells := length * length * heads * batch) > MAX_CELLS_COUNTED:
             raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; take less")
-        rows = range(0, length, 128)  # a strip of rows at a time, to save memory
+        rows = range(0, length, 128)  # in strips of 128 queries, to save memory
         strips = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)
 
     @validated
     def explain(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
-        """Return the names of the predicates that forbid a cell; an empty list if it is allowed."""
+        """Return the names of the masks that forbid a cell; an empty list if the cell is allowed."""
         checks.at_least(0, query=query, key=key, batch=batch, head=head)
         return self._why((batch, head, query, key))
 
@@ -201,7 +207,7 @@ class _Or(Mask):
 
 
 class PerHead(Mask):
-    """A mask with a part for each head: head h follows `parts[h % len(parts)]`; see `masks.per_head`."""
+    """A mask that applies `parts[h % len(parts)]` to head h; see `masks.per_head`."""
 
     def __init__(self, parts: tuple[Mask, ...]):
         super().__init__(self._rule, f"per_head({', '.join(map(repr, parts))})", _common_sizes(parts)[0], len(parts))
@@ -216,10 +222,10 @@ class PerHead(Mask):
 
 
 def _common_sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:
-    """Return the common number of texts and of heads for which several masks were built.
+    """Return the common number of texts, and the largest number of heads, for which several masks are defined.
 
     Raises:
-        ValueError: the masks were built for different numbers of texts.
+        ValueError: the masks are defined for different numbers of texts.
     """
     batch = {part.batch: part for part in parts if part.batch is not None}
     if len(batch) > 1:

@@ -1,8 +1,8 @@
-"""Masks as predicates over cells, which define the keys that a query may look at.
+"""Attention masks: causal, padding, windows, strided and fixed sparse masks, prefixes, documents, graphs.
 
-A mask is a function of four indices, `(batch, head, query, key) -> bool`, True where the query MAY look. In this form
-masks can be combined with `&`, `|` and `~`, become a dense tensor of any size, explain each cell, and serve as
-FlexAttention's `mask_mod` without conversion.
+A mask is a function of four indices, `(batch, head, query, key) -> bool`, True where the query MAY attend to the key.
+Masks can be combined with `&`, `|` and `~`, converted to dense tensors of any size, and passed to FlexAttention as a
+`mask_mod`. `Mask.explain` names the masks that forbid a cell.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class NamedMask(Mask):
-    """A constant of this module, which stays the same object when it is copied or unpickled."""
+    """A constant mask of this module, which remains the same object when it is copied or unpickled."""
 
     def __reduce__(self) -> str:
         return self.name
@@ -50,7 +50,7 @@ def _rebuild(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mask:
 
 
 class _Table:
-    """A tensor that a rule looks up, on whichever device the indices are."""
+    """A tensor that a rule indexes, with a copy on the device of the indices."""
 
     def __init__(self, tensor: Tensor):
         self.tensor = tensor
@@ -61,14 +61,14 @@ class _Table:
         return self._on(device)[indices]
 
     def _on(self, device: torch.device) -> Tensor:
-        """Return the tensor on a device; a copy is made once, except while a program is traced, which would keep it."""
+        """Return the tensor on a device; copies are stored, except in tracing, whose program would contain them."""
         if device == self.tensor.device:
             return self.tensor
         if torch.compiler.is_compiling():
             return self.tensor.to(device)
         if device not in self._copies:
             copy = self.tensor.to(device)
-            if type(copy) is not type(self.tensor):  # of a fake device, or of another mode that ends
+            if type(copy) is not type(self.tensor):  # a fake tensor, or one of another temporary mode
                 return copy
             self._copies[device] = copy
         return self._copies[device]
@@ -84,14 +84,14 @@ def padding(lengths: Int[Tensor, "batch"]) -> Mask:
 
 @_picklable
 def window(size: int) -> Mask:
-    """Allow keys fewer than `size` positions away, on either side."""
+    """Allow keys fewer than `size` positions from the query, on either side."""
     at_least(1, size=size)
     return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
 
 
 @_picklable
 def dilated(stride: int) -> Mask:
-    """Allow keys a multiple of `stride` positions away."""
+    """Allow keys whose distance from the query is a multiple of `stride`."""
     at_least(1, stride=stride)
     return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"dilated({stride})")
 
@@ -104,7 +104,10 @@ def strided(stride: int) -> Mask:
 
 @_picklable
 def fixed(stride: int, summary: int = 1) -> Mask:
-    """Allow the query's block of `stride` and the last `summary` cells of each (Child et al. 2019, 4.3, fixed)."""
+    """Allow past keys in the query's block of `stride`, and the last `summary` of each block (Child et al. 2019, 4.3).
+
+    This is the paper's fixed pattern.
+    """
     at_least(1, stride=stride)
     between(1, stride, summary=summary)
     block = Mask(lambda batch, head, query, key: query // stride == key // stride, f"block({stride})")
@@ -114,7 +117,7 @@ def fixed(stride: int, summary: int = 1) -> Mask:
 
 @_picklable
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
-    """Allow the first `lengths[batch]` keys for all queries, the rest causally (Raffel et al. 2020, figure 3)."""
+    """Allow the first `lengths[batch]` keys for all queries, and other keys causally (Raffel et al. 2020, figure 3)."""
     _check_lengths(lengths)
     table = _Table(lengths)
     start = Mask(lambda batch, head, query, key: key < table[batch], "prefix", len(lengths))
@@ -123,7 +126,7 @@ def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
 
 @_picklable
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
-    """Allow keys of the query's own document when several are packed into one row."""
+    """Allow keys of the query's own document, for rows of several documents; `ids` are document ids of the tokens."""
     _check_axes(ids, "ids", "batch, position")
     table = _Table(ids)
     return Mask(lambda batch, head, query, key: table[batch, query] == table[batch, key], "documents", len(ids))
@@ -131,12 +134,12 @@ def documents(ids: Int[Tensor, "batch position"]) -> Mask:
 
 @_picklable
 def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
-    """Allow neighbours: node `query` may look at `key` where `edges[batch, query, key]` (Velickovic et al. 2018).
+    """Allow neighbours: node `query` may attend to `key` where `edges[batch, query, key]` (Velickovic et al. 2018).
 
-    A node sees itself only where the edges say so; one without edges looks nowhere.
+    A node attends to itself only if it has an edge to itself. A node without edges attends to no node.
 
     Raises:
-        ValueError: `edges` is not square, or holds values other than 0 and 1.
+        ValueError: `edges` is not `[batch, node, node]`, or holds values other than 0 and 1.
     """
     _check_axes(edges, "edges", "batch, node, node")
     if edges.shape[1] != edges.shape[2]:
@@ -149,7 +152,7 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
 
 
 def per_head(*masks: Mask) -> Mask:
-    """Let head h follow `masks[h % len(masks)]`, so that heads share a pattern (Child et al. 2019, section 5.1).
+    """Apply `masks[h % len(masks)]` to head h, so that heads have different masks (Child et al. 2019, section 5.1).
 
     Raises:
         ValueError: no mask is passed.
@@ -166,7 +169,7 @@ def _check_lengths(lengths: Tensor) -> None:
     _check_axes(lengths, "lengths", "batch")
     if lengths.is_floating_point() or lengths.dtype == torch.bool:
         raise ValueError(f"lengths are {lengths.dtype}; give integers")
-    if lengths.device.type == "cpu" and lengths.numel():  # another device would have to be waited for
+    if lengths.device.type == "cpu" and lengths.numel():  # reading from another device would wait for it
         at_least(0, lengths=lengths.min().item())
 
 

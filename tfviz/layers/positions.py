@@ -1,6 +1,6 @@
-"""Position encodings, which are added to embeddings, rotate queries and keys, or bias scores.
+"""Position encodings: learned, sinusoidal, rotary, ALiBi and relative.
 
-All encodings are constructed from `(context, dim, heads)` and have the same three methods, so that a model can take any
+All encodings are constructed from `(context, dim, heads)` and have the same three methods, so that a model can use any
 of them: `forward` acts on embeddings, `rotate` on queries and keys, `bias` on scores. An encoding that does not need a
 method inherits one that does nothing.
 """
@@ -21,25 +21,25 @@ __all__ = [
 
 
 class Positions(nn.Module):
-    """Base class of position encodings; used itself, it adds none: a text is then a set, not a sequence."""
+    """Base class of position encodings; the class itself encodes no positions, so that a text is a set of tokens."""
 
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
         super().__init__()
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        """Add positions `start`, `start + 1`, ... to embeddings."""
+        """Add encodings of positions `start`, `start + 1`, ... to embeddings."""
         return x
 
     def rotate(
         self, heads: Float[Tensor, "batch head position dim"], start: int = 0
     ) -> Float[Tensor, "batch head position dim"]:
-        """Rotate the queries or keys that stand at positions `start`, `start + 1`, ..."""
+        """Rotate the queries or keys at positions `start`, `start + 1`, ..."""
         return heads
 
     def bias(
         self, query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
     ) -> Float[Tensor, "#batch #head query key"] | None:
-        """Return the bias of the scores; the queries stand at the last positions of the keys."""
+        """Return the bias to add to the scores, or None; the last query is at the position of the last key."""
         return None
 
 
@@ -50,7 +50,7 @@ class AddedPositions(Positions):
         """Return the vectors of the first `length` positions.
 
         Raises:
-            NotImplementedError: the subclass does not define it.
+            NotImplementedError: the subclass does not define this method.
         """
         raise NotImplementedError
 
@@ -58,7 +58,7 @@ class AddedPositions(Positions):
         """Add the vectors of the positions from `start` on.
 
         Raises:
-            ValueError: `x` is not as wide as the vectors, or `start` is negative.
+            ValueError: `x` and the vectors differ in width, or `start` is negative.
         """
         table = self.table(start + x.shape[-2])
         if start < 0 or x.shape[-1] != table.shape[-1]:
@@ -79,7 +79,7 @@ class Learned(AddedPositions):
         """Return the learned vectors of the first `length` positions.
 
         Raises:
-            ValueError: `length` exceeds the learned context.
+            ValueError: `length` is negative, or exceeds the learned context.
         """
         check_length(length)
         if length > len(self.vectors.weight):
@@ -91,7 +91,7 @@ class Learned(AddedPositions):
 
 
 class Sinusoidal(AddedPositions):
-    """Fixed sines and cosines, defined at any position (Vaswani et al. 2017, section 3.5)."""
+    """Fixed sinusoidal encodings, defined at any position (Vaswani et al. 2017, section 3.5)."""
 
     vectors: Tensor
 
@@ -102,20 +102,20 @@ class Sinusoidal(AddedPositions):
         self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
-        """Return the first `length` rows; rows beyond the context are computed on first use."""
+        """Return the vectors of the first `length` positions; those beyond the context are computed on first use."""
         check_length(length)
         if length > len(self.vectors):
-            with torch.inference_mode(False):  # what grows while generating must serve in training, too
+            with torch.inference_mode(False):  # a table that grows in generation must also work in training
                 positions = torch.arange(length, device=self.vectors.device)
                 self.vectors = encodings.sinusoids(positions, self.vectors.shape[1])
         return self.vectors[:length]
 
 
 class Rotary(Positions):
-    """Rotary encoding: each query and key is rotated by an angle proportional to its position (Su et al. 2021, eq. 34).
+    """Rotary encoding: queries and keys are rotated by angles proportional to their positions (Su et al. 2021, eq. 34).
 
-    Column `i` of a head is paired with column `i + width / 2`, as in LLaMA; the paper pairs neighbours, which is the
-    same up to the order of the columns. A score then depends on how far apart two words are, not on where they are.
+    Column `i` of a head is paired with column `i + width / 2`, as in LLaMA. The paper pairs adjacent columns, which
+    differs only in the order of the columns. A score then depends on positions only through the distance of two tokens.
     """
 
     cos: Tensor
@@ -130,14 +130,14 @@ class Rotary(Positions):
         self.width, self.base = dim // heads, base
         self._compute(context, None)
 
-    @torch.inference_mode(False)  # what grows while generating must serve in training, too
+    @torch.inference_mode(False)  # a table that grows in generation must also work in training
     def _compute(self, context: int, device: torch.device | None) -> None:
         angles = self.table(context, device)
         self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
         self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
 
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
-        """Return the angles in radians, one column for each pair of a head's columns."""
+        """Return the rotation angles in radians, one row per position and one column per pair of a head's columns."""
         check_length(length)
         check_memory(length=length, width=self.width)
         pairs = torch.arange(self.width // 2, device=device)
@@ -145,7 +145,7 @@ class Rotary(Positions):
 
     @validated
     def cosine_by_distance(self, length: int) -> Float[Tensor, "position position"]:
-        """Return the cosine similarity of a vector rotated at two positions, averaged over all vectors."""
+        """Return the cosine similarity of a vector rotated to each two positions, averaged over all vectors."""
         checks.fits_memory(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
@@ -153,7 +153,7 @@ class Rotary(Positions):
     def rotate(
         self, heads: Float[Tensor, "batch head position dim"], start: int = 0
     ) -> Float[Tensor, "batch head position dim"]:
-        """Rotate the queries or keys that stand at positions `start`, `start + 1`, ...
+        """Rotate the queries or keys at positions `start`, `start + 1`, ...
 
         Raises:
             ValueError: `start` is negative, or `heads` is not floating-point.
@@ -169,7 +169,7 @@ class Rotary(Positions):
 
 
 def _first_query(query: Tensor, key: Tensor) -> int:
-    """Return the position of the first query, with the last query aligned to the last key."""
+    """Return the position of the first query; the last query is at the position of the last key."""
     start = key.shape[2] - query.shape[2]
     if not torch.compiler.is_compiling() and start < 0:
         raise ValueError(f"there are {query.shape[2]} queries and {key.shape[2]} keys; each query has a key of its own")
@@ -189,13 +189,13 @@ class ALiBi(Positions):
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "1 head query key"]:
         start, length = _first_query(query, key), key.shape[2]
         if length > self.biases.shape[1]:
-            with torch.inference_mode(False):  # what grows while generating must serve in training, too
+            with torch.inference_mode(False):  # a table that grows in generation must also work in training
                 self.biases = encodings.alibi(length, self.heads).to(self.biases)
         return self.biases[None, :, start:length, :length]
 
 
 class Relative(Positions):
-    """Relative positions: scores of queries and sinusoids of distances, with two learned biases (Dai et al. 2019, 3.3).
+    """Relative positions of Transformer-XL: scores of queries and distances, added as a bias (Dai et al. 2019, 3.3).
 
     The score of query i and key j has four terms, (a) q_i k_j + (b) q_i r_(i-j) + (c) u k_j + (d) v r_(i-j), with
     r the projected sinusoid of the distance. Attention itself computes (a); the others are the bias.

@@ -1,4 +1,4 @@
-"""Recurrent networks: a cell, the same at every word, updates a state word by word."""
+"""Recurrent networks: RNN and LSTM cells, and stacks of recurrent layers."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from tfviz import checks
 from tfviz.layers.cache import check_parts
 from tfviz.shapes import Bool, Float
 
-State = tuple[Tensor, ...]  # first the hidden state, [batch, hidden]; an LSTM adds its memory, of the same shape
+State = tuple[Tensor, ...]  # the hidden state, [batch, hidden]; in an LSTM also the memory, of the same shape
 
 
 class Cell(nn.Module):
-    """Base class of recurrent cells, with weights for the input and for the state; the state starts at zero.
+    """Base class of recurrent cells, with linear layers for the input and the state; the initial state is zero.
 
     Args:
         dim: width of the input.
@@ -21,7 +21,7 @@ class Cell(nn.Module):
     """
 
     gates = 1  # number of gate pre-activations, each [batch, hidden]
-    state_size = 1  # how many tensors its state has
+    state_size = 1  # number of tensors in the state
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
@@ -32,11 +32,11 @@ class Cell(nn.Module):
         self.of_state = nn.Linear(hidden, self.gates * hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Return the state before the first word: zeros, with the batch size, dtype and device of `x`."""
+        """Return the state before the first token: zeros, with the batch size, dtype and device of `x`."""
         return tuple(x.new_zeros(len(x), self.hidden) for _ in range(self.state_size))
 
     def sums(self, x: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch hidden"]) -> Tensor:
-        """Return W x + U h + b, [batch, gates * hidden].
+        """Return the pre-activations of the gates, W x + U h + b, `[batch, gates * hidden]`.
 
         Raises:
             ValueError: `x` and `hidden` have different batch sizes.
@@ -58,20 +58,20 @@ class RNN(Cell):
     """
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
-        """Return the state after the word `x`."""
+        """Return the state after the token with the vector `x`."""
         (hidden,) = state
         return (torch.tanh(self.sums(x, hidden)),)
 
 
 class LSTM(Cell):
-    """A cell whose memory c is changed by gates only (Hochreiter & Schmidhuber 1997; forget gate: Gers et al. 2000).
+    """A long short-term memory cell (Hochreiter & Schmidhuber 1997), with a forget gate (Gers et al. 2000).
 
         i, f, o = sigmoid(W x + U h + b), g = tanh(W x + U h + b), each with weights of its own
         c' = f c + i g
         h' = o tanh(c')
 
-    Each gate is a module, so that it can be captured. The forget gate's bias starts at 1, so that the untrained cell
-    mostly keeps its memory (Gers et al. 2000 start it positive; Jozefowicz et al. 2015 find that 1 works well).
+    Each gate is a module, so that it can be captured. The bias of the forget gate is initialized to 1, so that an
+    untrained cell mostly keeps its memory (Gers et al. 2000; Jozefowicz et al. 2015 find that 1 works well).
     """
 
     gates, state_size = 4, 2
@@ -83,7 +83,7 @@ class LSTM(Cell):
         nn.init.ones_(self.of_input.bias[hidden : 2 * hidden])
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
-        """Return hidden state and memory after the word `x`."""
+        """Return the hidden state and the memory after the token with the vector `x`."""
         hidden, memory = state
         i, f, g, o = self.sums(x, hidden).chunk(4, dim=-1)  # each [batch, hidden]
         memory = self.forget_gate(f) * memory + self.input_gate(i) * self.candidate(g)
@@ -91,17 +91,19 @@ class LSTM(Cell):
 
 
 class Recurrent(nn.Module):
-    """Recurrent layers along a sequence, each reading the states of the layer below, in one direction or both.
+    """A stack of recurrent layers over a sequence, in one direction or both (Schuster & Paliwal 1997).
 
-    `cells` and states are in the same order: layer by layer, forward before backward (Schuster & Paliwal 1997).
+    The input of a layer is the hidden states of the layer below. `cells` and states are in the same order: layer by
+    layer, forward before backward.
 
     Args:
         cell: `RNN`, `LSTM`, or another `Cell`.
         dim: width of the input.
         hidden: width of each cell's state.
-        bidirectional: whether a second cell in each layer reads from the right; the output then holds the states of
-            both.
-        dropout: probability for the input of every layer but the first in training.
+        layers: number of layers.
+        bidirectional: whether each layer has a second cell, which reads from right to left; the output then holds the
+            states of both cells.
+        dropout: dropout probability of the input of every layer but the first.
 
     >>> both = Recurrent(LSTM, dim=3, hidden=5, layers=2, bidirectional=True)
     >>> outputs, states = both(torch.zeros(2, 7, 3))
@@ -136,11 +138,13 @@ class Recurrent(nn.Module):
     ) -> tuple[Float[Tensor, "batch position out"], list[State]]:
         """Return the hidden states of the last layer at every position, and the final state of each cell.
 
+        The hidden states are `[batch, position, directions * hidden]`.
+
         Args:
-            x: the input.
+            x: the input, `[batch, position, dim]`.
             states: the initial state of each of `cells`; by default zeros.
-            mask: True at words, False at padding, which leaves the state unchanged: the output there repeats the
-                previous state.
+            mask: True at tokens, False at padding, `[batch, position]`. Padding leaves the state unchanged, and the
+                output there repeats the previous state.
 
         Raises:
             ValueError: the text is empty, or the mask does not have the shape [batch, position] of `x`.

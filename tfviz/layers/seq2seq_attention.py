@@ -1,4 +1,4 @@
-"""Attention of a recurrent decoder: scores by a small network (Bahdanau) or by dot products (Luong)."""
+"""Attention of recurrent decoders: additive scores (Bahdanau) and dot-product scores (Luong)."""
 
 from abc import abstractmethod
 
@@ -10,16 +10,15 @@ from tfviz.shapes import Bool, Float
 
 
 class Seq2SeqAttention(nn.Module):
-    """Single-head attention with learned projections; subclasses define the score.
+    """Base class of single-head attention with learned projections; subclasses define the scores.
 
-    Since a decoder attends to the same source at each step, keys are computed once, by `of_key`, and passed to each
-    call.
+    A decoder attends to the same source at each step. Compute the keys once, with `of_key`, and pass them to each call.
 
     Args:
-        query: width of the queries.
+        query: width of the states from which queries are computed.
         key: width of the states from which keys are computed.
-        hidden: width of projected queries and keys.
-        bias: whether a bias is added to the queries.
+        hidden: width of the projected queries and keys.
+        bias: whether the projection of the queries has a bias.
     """
 
     def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
@@ -42,7 +41,7 @@ class Seq2SeqAttention(nn.Module):
         value: Float[Tensor, "batch key out"],
         mask: Bool[Tensor, "batch #query key"] | None = None,
     ) -> Float[Tensor, "batch query out"]:
-        """Return the weighted average of the values for each query; zeros for a fully masked query."""
+        """Return the average of the values for each query, weighted by attention; zeros for a fully masked query."""
         return weighted_average(self.scores(self.of_query(query), key), value, mask)
 
 
@@ -70,7 +69,7 @@ def weighted_average(
     value: Float[Tensor, "batch key out"],
     mask: Bool[Tensor, "batch #query key"] | None = None,
 ) -> Float[Tensor, "batch query out"]:
-    """Average the values, weighted by the softmax of the scores; zeros for a fully masked query.
+    """Return the average of the values, weighted by the softmax of the scores; zeros for a fully masked query.
 
     Raises:
         ValueError: the mask does not have three axes.

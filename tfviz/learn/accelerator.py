@@ -1,4 +1,4 @@
-"""Set up `accelerate` for the devices and processes of a training."""
+"""The setup of `accelerate` for the devices and processes of a training run."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from tfviz.extras import extra
 
 
 def create_accelerator(device: str | torch.device | None) -> Any:
-    """Return an accelerator on a device; None: the GPU if there is one, or each process's own.
+    """Return an `accelerate.Accelerator` on a device; None: the GPU if there is one, or each process's own device.
 
     Raises:
-        ValueError: a GPU is named, and there are several processes.
+        ValueError: the device has an index and there are several processes, or the weights are sharded by version 1 of
+            FSDP.
     """
     with extra("lessons"):
         from accelerate import Accelerator
@@ -30,13 +31,13 @@ def create_accelerator(device: str | torch.device | None) -> Any:
             PartialState(cpu=cpu)._shared_state["device"] = device
     elif device is not None and device.index is not None:
         raise ValueError(f"device is {str(device)!r}, and each of several processes has one of its own: leave it out")
-    # such as BERT's second head in training without sentence pairs
+    # BERT's second head is unused in training without sentence pairs
     ddp = DistributedDataParallelKwargs(find_unused_parameters=True)
-    # `PreparedModel` switches autocast on: accelerate would wrap the model's forward for good
+    # `PreparedModel` enables autocast: accelerate would wrap the model's forward permanently
     accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[ddp])
     if accelerator.distributed_type == DistributedType.FSDP:
         if not accelerator.is_fsdp2:
             raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
-        # the weights are in memory already, and with it accelerate rejects parameters at the top of a model
+        # the weights are in memory already, and this option rejects parameters of the outermost module
         accelerator.state.fsdp_plugin.cpu_ram_efficient_loading = False
     return accelerator

@@ -24,19 +24,19 @@ def tensors(batch: Batch) -> tuple[Tensor, ...]:
 
 
 def map_tensors(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
-    """Return the batch with each tensor replaced by the function's result."""
+    """Apply a function to each tensor of a batch; return the results as a batch."""
     if isinstance(batch, Mapping):
         return {name: function(part) for name, part in batch.items()}
     return tuple(map(function, batch))
 
 
 def row_count(batch: Batch) -> int:
-    """Return the number of rows of a batch."""
+    """Return the number of rows of a batch: the largest length of its tensors."""
     return max(len(part) for part in tensors(batch))
 
 
 def split(batch: Batch, rank: int, processes: int, parts: int) -> Iterator[Batch]:
-    """Yield the rows of one process in `parts` chunks; a tensor with one row for all goes to every chunk."""
+    """Yield the rows of one process in `parts` chunks; a tensor whose one row holds for all rows is in every chunk."""
     rows = row_count(batch)
     shares = zip(
         *(
@@ -52,7 +52,7 @@ def check_batch(batch: Any, name: str) -> Batch:
     """Return a batch after checking that it is a tuple or a mapping of tensors.
 
     Raises:
-        TypeError: it is not; the message begins with `name`.
+        TypeError: the batch is neither, or is empty; the message begins with `name`.
     """
     if not isinstance(batch, tuple | list | Mapping) or not batch:
         raise TypeError(f"{name} is {validation.describe(batch)}; it must be {BATCH_TYPES}")
@@ -66,7 +66,7 @@ def check_batch(batch: Any, name: str) -> Batch:
 def _check_rows(batch: Batch, name: str) -> None:
     """Raise TypeError or ValueError unless all tensors of a batch have the same number of rows.
 
-    In a mapping, one row may stand for all, as in position_ids [1, position].
+    In a mapping, the single row of a tensor may hold for all rows, as in position_ids `[1, position]`.
     """
     if any(not part.dim() for part in tensors(batch)):
         raise TypeError(f"{name} holds a tensor of shape []; it must be {BATCH_TYPES}")
@@ -104,19 +104,19 @@ def length(batches: Any) -> int | None:
 class Epochs:
     """A loader's batches, indexed by step across epochs.
 
-    Batches can be taken in order only; those before the first one that is taken are drawn and dropped. Each is drawn
-    after PyTorch's generator was seeded for its step, as in a run that was not stopped, so that a loader that shuffles
-    without a generator of its own, or a dataset that draws random numbers, gives the same batches again.
+    Batches can be taken only in order. Batches of earlier steps that were not taken are drawn and dropped. Before each
+    batch is drawn, PyTorch's generator is seeded for its step. A resumed run therefore gets the same batches, also from
+    a loader that shuffles without a generator of its own, or from a dataset that draws random numbers.
 
     Args:
         loader: any iterable of batches, such as a `torch.utils.data.DataLoader`.
-        seed: that of the run.
+        seed: the seed of the run.
     """
 
     def __init__(self, loader: Iterable[Any], seed: int):
         self.loader, self.seed = loader, seed
         self._iterator: Iterator[Any] | None = None
-        self._step = 0  # number of the next batch
+        self._step = 0  # index of the next batch
 
     def __getitem__(self, step: int) -> Any:
         if step < self._step:
@@ -129,7 +129,7 @@ class Epochs:
                 return batch
 
     def _next(self) -> Any:
-        """Return the next batch, of the next epoch if this one has ended."""
+        """Return the next batch; if the epoch has ended, the first batch of the next one."""
         if self._iterator is not None:
             for batch in self._iterator:
                 return batch

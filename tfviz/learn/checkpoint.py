@@ -1,7 +1,7 @@
-"""Checkpoints: a folder of two safetensors files and a JSON file, none of which is ever unpickled.
+"""Checkpoints of training runs: folders of two safetensors files and a JSON file, read without unpickling.
 
-A folder appears under its name only when it is complete, so that a run that is killed while writing can be resumed from
-the previous checkpoint.
+A folder gets its name only when it is complete, so that a run that is killed while writing can be resumed from the
+previous checkpoint.
 """
 
 import json
@@ -45,7 +45,7 @@ STATE_SCHEMA = schema.object_of(
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint that has been read and fits a model and an optimizer."""
+    """The content of a checkpoint, checked against a model and an optimizer."""
 
     path: Path
     state: dict[str, Any]
@@ -69,22 +69,23 @@ def save(
     keep: int = 2,
     **state: Any,
 ) -> Path:
-    """Write the checkpoint `folder/step-000000123`, and delete the oldest in the folder beyond `keep`.
+    """Save a checkpoint, such as `folder/step-000000123`, and delete the oldest ones in the folder beyond `keep`.
 
-    With several processes, only the first writes. If each holds a shard of the weights, all must call this function.
+    With several processes, only the first one writes. If each holds a shard of the weights, all must call this
+    function.
 
     Args:
         folder: the folder of the checkpoints.
-        model: the model, whose weights are saved.
-        optimizer: the optimizer, whose state is saved; None for none.
-        step: the number of the step.
+        model: the model, whose weights and buffers are saved.
+        optimizer: the optimizer, whose state is saved; None: no optimizer is saved.
+        step: the number of the step, for the name of the checkpoint.
         keep: number of checkpoints to keep.
-        state: values that JSON can hold, which `load` returns (a tuple as a list).
+        state: values that JSON can represent, which `load` returns (a tuple as a list).
 
     Raises:
         FloatingPointError: a weight is not finite.
-        OSError: the disk is full or read-only; earlier checkpoints are untouched.
-        ValueError: `step` or `keep` is out of range, or JSON cannot hold `state`.
+        OSError: the disk is full or read-only, or another folder has the name; earlier checkpoints are untouched.
+        ValueError: `step` or `keep` is out of range, or JSON cannot represent `state`.
     """
     checks.between(0, MAX_STEP, step=step)
     checks.at_least(1, keep=keep)
@@ -124,7 +125,7 @@ def list_checkpoints(folder: str | Path) -> list[Path]:
 
 
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
-    """Load a checkpoint, or the newest in a folder, into `model` (and `optimizer`); return its state.
+    """Load a checkpoint, or the newest in a folder, into `model` (and `optimizer`); return its `step` and state.
 
     Raises:
         FileNotFoundError: there is no checkpoint at this path.
@@ -140,7 +141,7 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
 
 
 def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Checkpoint:
-    """Read a checkpoint and check that it fits, as `load` does, but change neither model nor optimizer.
+    """Read a checkpoint, or the newest in a folder, and check that it fits, without changing model or optimizer.
 
     Raises:
         FileNotFoundError: there is no checkpoint at this path.
@@ -170,11 +171,11 @@ def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
 
 
 def as_folder(path: str | Path) -> Path:
-    """Return the path of a folder; `~` is the user's home.
+    """Return the path of a folder, which need not exist; `~` is expanded to the user's home.
 
     Raises:
-        ValueError: the path is empty or holds a null character.
-        NotADirectoryError: it is a file.
+        ValueError: the path is empty or contains a null character.
+        NotADirectoryError: the path is a file.
 
     >>> as_folder("")
     Traceback (most recent call last):
@@ -189,7 +190,7 @@ def as_folder(path: str | Path) -> Path:
 
 
 def _delete_oldest(newest: Path, keep: int) -> None:
-    """Delete checkpoints beyond `keep`, but not other folders that happen to have such a name."""
+    """Delete the oldest checkpoints beyond `keep`, but no other folders that have such a name."""
     for old in list_checkpoints(newest.parent)[:-keep]:
         if old != newest and (old / STATE_FILE).is_file():
             draft = old.with_name(f".{old.name}{files.DRAFT_SUFFIX}")
@@ -202,7 +203,7 @@ def _delete_oldest(newest: Path, keep: int) -> None:
 
 def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module,
                 optimizer: torch.optim.Optimizer | None) -> None:  # fmt: skip
-    """Raise CheckpointMismatchError unless a checkpoint belongs to this model, and this optimizer if any."""
+    """Raise CheckpointMismatchError unless a checkpoint belongs to this model, and to this optimizer if it is given."""
     check_model_tensors(path / MODEL_FILE, tensors, model)
     compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
     if difference := run_description.first_difference(compared, run_description.describe_config(model)):

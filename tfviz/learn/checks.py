@@ -13,7 +13,7 @@ from tfviz.learn.batch import Batch, tensors
 
 @contextmanager
 def note_inputs(model: nn.Module, batch: Batch) -> Iterator[None]:
-    """Add a note on batch and model to errors of a model or a loss.
+    """Add a note that describes batch and model to errors that a model or a loss raises inside the context.
 
     Raises:
         TypeError, ValueError, RuntimeError, IndexError, AttributeError: the model or the loss raised it.
@@ -34,11 +34,11 @@ def _shapes(batch: Batch) -> str:
 
 
 def check_labelled(batch: Any) -> Tensor:
-    """Return the labels of a batch, which must be a mapping of the model's arguments with `labels`.
+    """Return the labels of a batch, after checking that it is a mapping of the model's arguments with `labels`.
 
     Raises:
         TypeError: the batch is not a mapping, or its labels are not a tensor.
-        ValueError: it has no labels.
+        ValueError: the batch has no labels.
     """
     if not isinstance(batch, Mapping):
         raise TypeError(f"the batch is {validation.describe(batch)}; this loss takes a mapping of what the model takes")
@@ -53,11 +53,11 @@ def check_labelled(batch: Any) -> Tensor:
 
 
 def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
-    """Return a batch after checking that it has these parts; if `variadic`, more may stand before the last.
+    """Return a batch after checking that it has the named parts; if `variadic`, more may precede the last one.
 
     Raises:
-        TypeError: the batch is not a tuple or list, or a part is not a tensor.
-        ValueError: it has too few or too many parts.
+        TypeError: the batch is not a tuple or list, or a part (if `variadic`, the last one) is not a tensor.
+        ValueError: the batch has too few or too many parts.
 
     >>> unpack((torch.ones(2),), "inputs", "targets")
     Traceback (most recent call last):
@@ -75,9 +75,9 @@ def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
 
 
 def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str = "classes") -> None:
-    """Raise ValueError unless labels have this shape and each is a valid class (or token).
+    """Raise ValueError unless labels are integers of this shape, from 0 to `classes - 1`.
 
-    In compiled code, and on a GPU, to avoid waiting for it, only shape and dtype are checked.
+    In compiled code, and on a GPU, where reading values would wait for it, only shape and dtype are checked.
     """
     if labels.shape != tuple(shape) or labels.dtype not in (torch.int64, torch.uint8):
         dtype = str(labels.dtype).removeprefix("torch.")
@@ -100,7 +100,7 @@ def check_trainable(model: nn.Module) -> None:
 
 
 def check_optimizer_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Raise ValueError unless the optimizer updates a weight of the model."""
+    """Raise ValueError unless the optimizer updates at least one weight of the model."""
     moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     if not any(id(parameter) in moved for parameter in model.parameters()):
         raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
@@ -110,7 +110,7 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     """Return the sum and the count that a loss returned, after checking them.
 
     Raises:
-        TypeError: the loss returned something else.
+        TypeError: the loss did not return a one-element tensor and a number.
         ValueError: the sum depends on no weight, or the count is negative.
     """
     if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)

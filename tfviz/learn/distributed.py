@@ -1,4 +1,4 @@
-"""Gather sharded tensors (`DTensor`, as FSDP creates them), and shard them again."""
+"""Gathering and sharding of tensors (`DTensor`, as FSDP creates them), and the main process."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ def is_sharded(model: nn.Module) -> bool:
 
 
 def full_tensor(tensor: Any) -> Tensor:
-    """Return the full tensor; every process that holds a shard of it must call."""
+    """Return the full tensor of a shard, and any other tensor unchanged; all processes with a shard must call this."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def gather(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the full tensors on the CPU in the main process, and an empty dictionary in the others."""
+    """Return the full tensors on the CPU in the main process, and an empty dict in the other processes."""
     gathered = {}
     for name, tensor in tensors.items():
         full = full_tensor(tensor.detach())
@@ -36,6 +36,6 @@ def shard_like(value: Any, like: Any) -> Any:
 
 
 def is_main_process() -> bool:
-    """Return whether this is the process that writes files."""
+    """Return whether this is the process that writes files: the only one, or the one of rank 0."""
     group = torch.distributed
     return not (group.is_available() and group.is_initialized()) or group.get_rank() == 0

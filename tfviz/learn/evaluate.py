@@ -1,4 +1,4 @@
-"""Evaluation of models, in units that can be compared between models."""
+"""Evaluation of models: loss, accuracy, perplexity, bits per byte, exact match, BLEU and alignment error rate."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ __all__ = [
     "perplexity",
 ]
 
-MAX_NATS = 709.0  # its exponential is nearly the largest float
-Link = tuple[int, ...]  # (target position, source position); of several pairs of texts, the pair's number first
+MAX_NATS = 709.0  # exp(709) is close to the largest float
+Link = tuple[int, ...]  # (target position, source position), after the index of the pair if there are several texts
 
 
 @contextmanager
@@ -43,12 +43,12 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
 
 
 def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> float:
-    """Return the mean loss over all predictions in `batches`, in nats per token, without dropout.
+    """Return the mean loss over all predictions in `batches`, in eval mode; for language models, in nats per token.
 
     Args:
         model: the model to evaluate.
-        batches: tuples of tensors, or mappings of what the model takes, such as those of a `DataLoader`.
-        loss: as in `fit`: by default `losses.next_token` of a tuple, and of a mapping with labels the model's own.
+        batches: tuples of tensors, or mappings of the model's arguments, such as the batches of a `DataLoader`.
+        loss: the loss, as in `fit`; by default `losses.next_token` for tuples, and `losses.model_loss` for mappings.
 
     Raises:
         ValueError: the batches contain nothing to predict.
@@ -71,13 +71,14 @@ def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> fl
 
 
 def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
-    """Return the share of labels that are the likeliest of the model's logits.
+    """Return the share of labels to which the model gives its largest logit.
 
-    A batch is (model inputs ..., labels `[batch]`), or a mapping of what the model takes with `labels`, of rows or of
-    tokens; those that are -100 do not count, and a causal language model is compared with the label one position later.
+    A batch is (model inputs ..., labels `[batch]`), or a mapping of the model's arguments with `labels`, one for each
+    row or for each token. In a mapping, labels of -100 do not count, and the logits of a causal language model are
+    compared with the label one position later.
 
     Raises:
-        ValueError: there is no batch, or a mapping has no labels.
+        ValueError: there are no labels to count, or a mapping has no `labels`.
         FloatingPointError: a logit is not finite.
     """
     correct, count = 0, 0
@@ -95,7 +96,7 @@ def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
 
 
 def _logits_and_labels(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
-    """Return logits, the label of each, and whether it counts."""
+    """Return the logits of a batch, their labels, and whether each label counts."""
     if isinstance(batch, Mapping):
         labels = check_labelled(batch)
         with note_inputs(model, batch):
@@ -112,13 +113,18 @@ def _logits_and_labels(model: nn.Module, batch: Batch) -> tuple[Tensor, Tensor, 
 
 
 def perplexity(nats: float) -> float:
-    """Return the perplexity: the number of equally likely tokens that would be as hard to predict."""
+    """Return the perplexity exp(nats): the number of equally likely tokens that would be as hard to predict."""
     checks.between(0, MAX_NATS, nats=nats)
     return math.exp(nats)
 
 
 def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
-    """Return the bits per byte of text, which can be compared between characters, bytes and subwords.
+    """Return the loss in bits per byte of text, which can be compared between tokenizers.
+
+    Args:
+        nats: the mean loss, in nats per token.
+        tokens: number of tokens in the text.
+        bytes: number of bytes in the text.
 
     >>> bits_per_byte(math.log(2), tokens=10, bytes=20)
     0.5
@@ -129,13 +135,13 @@ def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share of texts that equal their reference exactly."""
+    """Return the share of hypotheses that are equal to their references."""
     _check_pairs(hypotheses, references)
     return sum(hypothesis == reference for hypothesis, reference in zip(hypotheses, references)) / len(references)
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return BLEU from 0 to 100 (Papineni et al. 2002), by sacreBLEU (Post 2018): lower-cased, tokenized by 13a.
+    """Return corpus BLEU, 0 to 100 (Papineni et al. 2002), by sacreBLEU (Post 2018), lower-cased and tokenized by 13a.
 
     >>> round(bleu(["The cat sat on the mat ."], ["the cat sat on the mat."]))
     100
@@ -166,11 +172,11 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
 
 
 def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
-    """Return, for each target word in `gold`, a link to the source word with the largest weight.
+    """Return a link for each target word in `gold`, to the source word with the largest attention weight.
 
     Args:
-        pattern: attention weights, `[target, source]`.
-        gold: links of this text.
+        pattern: attention probabilities, `[target, source]`.
+        gold: the gold links of this text, of which only the target positions are used.
 
     Raises:
         ValueError: `pattern` is not a real [target, source] matrix without NaN, or a gold link lies outside it.
@@ -193,7 +199,7 @@ def _to_device(batch: Batch, device: torch.device) -> Batch:
 
 
 def _link_set(name: str, links: Iterable[Link]) -> set[Link]:
-    """Return links as tuples of two or three positions."""
+    """Return links as tuples of two or three ints, after checking them."""
     links = list(links)
     for link in links:
         integers = isinstance(link, list | tuple) and all(hasattr(place, "__index__") for place in link)

@@ -1,4 +1,4 @@
-"""The training loop, which yields its steps and can be stopped and resumed at any of them."""
+"""The training loop, which yields each step and can be stopped and resumed at any step."""
 
 from __future__ import annotations
 
@@ -74,47 +74,47 @@ def fit(
 ) -> Iterator[Step]:
     """Train `model`; yield a `Step` after each update.
 
-    Training uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each of which
-    takes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each process also holds only a
-    shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
-    model first. All random numbers (dropout) of a step depend only on `seed` and the step; PyTorch's own generators are
-    unchanged. With a `checkpoint_dir`, a run that was stopped is resumed: it first yields its past steps, and has the
-    same losses as an uninterrupted run.
+    Training uses the GPU if there is one. Under `accelerate launch` or `torchrun` it uses all processes, each of which
+    computes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each process also holds only
+    a shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
+    model first. All random numbers of a step, such as those of dropout, depend only on `seed` and the step; PyTorch's
+    own generators are unchanged. With a `checkpoint_dir`, a run that was stopped is resumed: it first yields its past
+    steps, and has the same losses as an uninterrupted run.
 
     Args:
         model: the model to train.
-        batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`. Or a loader, such as
-            a `torch.utils.data.DataLoader`: any iterable of batches, whose epochs follow one another. A run that is
-            resumed first draws the batches of the past steps again, so give the loader as it was, with its generator
-            seeded anew. A batch is a tuple of tensors, or a mapping of what the model takes, such as Hugging Face's
-            data collators make. With several processes, give each the same batches, not its share.
-        steps: number of steps in the whole run; None: as many as there are batches, one epoch of a loader.
-        lr: the maximum learning rate. None: 3e-3, or the rate of each group of the `optimizer` passed, which is
-            restored after the run.
-        schedule: factor of the learning rate at each step; default: `linear()`.
-        optimizer: default `muon(model, lr)`, which is `adamw` for a model without blocks.
-        loss: function from model and batch to the sum of a loss and the count of its terms; see `learn.losses`.
-            Default: `losses.next_token` for tuples, and for mappings with labels the model's own, `losses.model_loss`.
+        batches: `batches[step]` is the batch of that step, as in `text.Windows` and `text.Buckets`; or any iterable of
+            batches, such as a `torch.utils.data.DataLoader`, whose epochs follow one another. A batch is a tuple of
+            tensors, or a mapping of the model's arguments, as made by Hugging Face's data collators. A resumed run
+            draws the batches of past steps again, so pass an iterable in its initial state, with its generator seeded
+            anew. With several processes, pass the same batches to each, not its share.
+        steps: number of steps in the whole run; None: the number of batches, which is one epoch of a loader.
+        lr: the maximum learning rate. None: 3e-3, or, if an `optimizer` is passed, the learning rate of each of its
+            groups, which is restored after the run.
+        schedule: function from (step, steps) to a factor of the learning rate; default: `learn.schedule.linear()`.
+        optimizer: the optimizer; default: `muon(model, lr)`, which applies AdamW to a model without blocks.
+        loss: function from model and batch to the sum of a loss and the number of its terms; see `learn.losses`.
+            Default: `losses.next_token` for tuples, and for mappings `losses.model_loss`, the model's own loss.
         max_grad_norm: gradients with a larger norm are scaled down to this norm.
         device: any device of PyTorch, such as "cpu", "cuda:1" or "mps"; None: the GPU if there is one. A model that was
-            placed by Hugging Face's `device_map` is left where it is.
+            placed by Hugging Face's `device_map` is not moved.
         precision: "float32", "bfloat16" or "float16" (weights remain float32); default: bfloat16 on a CUDA GPU that
             computes in it, float16 on an older one (T4, V100), float32 elsewhere. In float16 the loss is scaled, and a
             step whose gradients overflow changes no weight, as with `torch.amp.GradScaler`.
-        compile: whether `torch.compile` fuses the training step; the model itself is not changed.
+        compile: whether to compile the model with `torch.compile`; the module itself is not changed.
         gradient_accumulation_steps: number of parts into which each batch is split, whose gradients are accumulated to
             save memory.
-        gradient_checkpointing: store only the input of each block and recompute the rest in the backward pass, which
-            needs less memory and about a third more time.
+        gradient_checkpointing: whether to store only the input of each block and recompute the rest in the backward
+            pass, which takes less memory and about a third more time.
         checkpoint_dir: a folder for checkpoints, which are written every `checkpoint_every` steps, at the end, and
             after the last complete step when the loop is left, also by Ctrl-C or an error. All processes must have
-            access to it; sharded weights are stored in full, so that the number of processes may change.
+            access to it. Sharded weights are stored in full, so that the number of processes may change.
         checkpoint_every: the number of steps between two checkpoints.
-        seed: the seed of the random numbers of the training.
+        seed: the seed of the random numbers in training.
         progress: whether to show a progress bar.
 
     Raises:
-        FloatingPointError: the loss or a gradient is not finite; the step is not taken.
+        FloatingPointError: the loss or a gradient is not finite; the weights are not updated.
         OSError: `checkpoint_dir` cannot be written.
         ValueError: an argument is invalid, or `checkpoint_dir` holds another run; the message names the first
             difference.
@@ -142,7 +142,7 @@ def _check_settings(
 ) -> None:
     if lr is not None:
         checks.above(0, lr=lr)
-    if not max_grad_norm > 0:  # infinity switches it off
+    if not max_grad_norm > 0:  # infinity disables clipping
         raise ValueError(f"max_grad_norm is {max_grad_norm}; it must be above 0")
     checks.seed(seed)
     if device is not None:
@@ -155,7 +155,7 @@ def _epoch(batches: Any) -> int:
     """Return the number of batches in an epoch.
 
     Raises:
-        ValueError: it is unknown.
+        ValueError: the number is unknown.
     """
     count = length(batches)
     if count is None:
@@ -190,7 +190,7 @@ def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float
     """Return the maximum learning rate of each parameter group: `lr`, or the group's own.
 
     Raises:
-        ValueError: a group's own rate is not above 0, as it may be after a schedule.
+        ValueError: the learning rate of a group is not above 0, as it may be after a schedule.
     """
     lrs = [float(group["lr"]) if lr is None else lr for group in optimizer.param_groups]
     for index, group_lr in enumerate(lrs):

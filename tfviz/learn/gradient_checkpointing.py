@@ -1,4 +1,4 @@
-"""Gradient checkpointing: blocks are computed again in the backward pass instead of being stored."""
+"""Gradient checkpointing: blocks are recomputed in the backward pass instead of being stored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class CheckpointedBlocks(AbstractContextManager[None]):
     """A context in which blocks store only their input and recompute the rest in the backward pass.
 
     Blocks are the members of a `ModuleList` (Chen et al. 2016, "Training deep nets with sublinear memory cost"). The
-    context can be entered again, with the same functions: those of another step would have to be compiled again.
+    context can be entered repeatedly. It reuses its functions, since `torch.compile` would compile new ones again.
 
     Raises:
         ValueError: the model has no `ModuleList`.

@@ -1,7 +1,7 @@
-"""Losses: functions from a model and a batch to the sum over all predictions, and their number.
+"""Losses: functions from a model and a batch to the sum of the loss over all predictions and their number.
 
-They return the sum and the count, rather than the mean, so that ragged batches, accumulated gradients and several
-processes weigh every prediction equally.
+They return the sum and the count, rather than the mean, so that every prediction has the same weight in batches with
+padding, accumulated gradients and several processes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,15 +39,15 @@ HF_IGNORE_INDEX = -100  # Hugging Face's label for positions without a predictio
 
 
 def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
-    """Compute `model_loss` if the batch is a mapping, and `next_token` if it is a tuple."""
+    """Compute `model_loss` if the batch is a mapping, otherwise `next_token`."""
     return model_loss(model, batch) if isinstance(batch, Mapping) else next_token(model, batch)
 
 
 def model_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Return the loss that the model itself computes of a mapping with `labels`, as models of Hugging Face do.
+    """Compute the loss with the model itself, from a mapping with `labels`, as models of Hugging Face do.
 
-    The model is called as `model(**batch)`. Its loss is a mean over the labels that are not -100, and is multiplied by
-    their number; a causal language model predicts the label one position later, so its first label does not count.
+    The model is called as `model(**batch)`. Its loss is the mean over the labels that are not -100, and is multiplied
+    by their number. A causal language model predicts the label one position later, so its first label does not count.
 
     Raises:
         ValueError: the batch has no labels, or the model's output has no loss.
@@ -72,15 +72,16 @@ def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 
 
 def translation(label_smoothing: float = 0.0) -> Loss:
-    """Compute the cross-entropy of each target token given those before it (teacher forcing), in nats.
+    """Return a loss: the cross-entropy of each target token given the tokens before it (teacher forcing), in nats.
 
     The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end. The
-    model is called as `model(source, target)`; an encoder-decoder of Hugging Face with `input_ids`, their
-    `attention_mask`, and `decoder_input_ids`. For mappings with labels, as their collators make, see `model_loss`.
+    model is called as `model(source, target[:, :-1])`, and an encoder-decoder of Hugging Face with `input_ids`, their
+    `attention_mask`, and `decoder_input_ids`. For mappings with labels, as made by its data collators, use
+    `model_loss`.
 
     Args:
         label_smoothing: share of the probability that is spread evenly over all tokens (Szegedy et al. 2016, section
-            7).
+            7); 0 or more, and below 1.
     """
     checks.fraction(label_smoothing=label_smoothing)
 
@@ -100,8 +101,8 @@ def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, i
     """Compute the cross-entropy of one label per row, in nats; the batch is (model inputs ..., labels `[batch]`).
 
     Raises:
-        ValueError: a label is not a class of the model. On a GPU, to avoid waiting for it, PyTorch's assertion
-            stops the run instead; with `fit(device="cpu")` the label is named.
+        ValueError: a label is not a class of the model. On a GPU, where the check would wait for the values, PyTorch's
+            assertion stops the run instead; with `fit(device="cpu")` the message names the label.
     """
     *inputs, labels = unpack(batch, "model inputs", "labels", variadic=True)
     return _cross_entropy(extract_logits(model(*inputs)), labels)
@@ -110,10 +111,10 @@ def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, i
 def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Compute the cross-entropy of the masked tokens, in nats, plus next-sentence prediction if the batch has it.
 
-    The batch is (ids, targets) or (ids, targets, segments, follows). The count is the number of masked tokens; the mean
-    of the second loss is added to the mean of the first (Devlin et al. 2019, appendix A.2). The model is called as
-    `models.BERT`; one of Hugging Face with `input_ids`, their `attention_mask` (ids other than 0) and, if there are
-    segments, `token_type_ids`: a `BertForMaskedLM`, or, for the second loss, a `BertForPreTraining`.
+    The batch is (ids, targets) or (ids, targets, segments, follows). The count is the number of masked tokens. The mean
+    of the second loss is added to the mean of the first (Devlin et al. 2019, appendix A.2). The model has the interface
+    of `models.BERT`, or is a `BertForMaskedLM` of Hugging Face (for the second loss, a `BertForPreTraining`), which is
+    called with `input_ids`, their `attention_mask` (ids other than 0) and, if there are segments, `token_type_ids`.
     """
     ids, targets, *pairs = unpack(batch, "ids", "targets", variadic=True)
     if pairs:
@@ -127,7 +128,7 @@ def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 
 
 def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, masked: Tensor) -> tuple[Tensor, Any]:
-    """Return the logits of masked tokens, and those of whether the second sentence follows, (no, yes)."""
+    """Return the logits of the masked tokens, and of whether the second sentence follows the first, (no, yes)."""
     if not is_hugging_face(unwrap(model)):
         output = model(ids, segments, masked)
         return output.logits, output.next_sentence_logits
@@ -145,12 +146,12 @@ def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, maske
 
 
 class SegmentRecurrentLoss:
-    """`next_token` for models with a memory (Transformer-XL): each text continues with the memory of its last segment.
+    """The loss `next_token` for models with a memory, such as Transformer-XL, trained on consecutive segments.
 
-    The batch is (inputs, targets, places), from `text.Streams`. The memory is that of the previous segment of the same
-    streams; it is empty where a stream begins, after a skipped segment, and for another number of streams. It is not
-    part of a checkpoint, so a resumed run starts with an empty one. Create a new `SegmentRecurrentLoss()` for each
-    training and each evaluation, since it cannot distinguish texts.
+    The batch is (inputs, targets, places), from `text.Streams`. Each segment is computed with the memory of the
+    previous segment of the same streams. The memory is empty where a stream begins, after a skipped segment, and for
+    another number of streams. It is not part of a checkpoint, so a resumed run starts with an empty memory. Create a
+    new `SegmentRecurrentLoss()` for each training and each evaluation, since it cannot distinguish texts.
     """
 
     def __init__(self) -> None:
@@ -172,12 +173,12 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
     """Return a loss averaged over clean and adversarially perturbed embeddings (Miyato et al. 2017, equation 4).
 
     In training, the loss of each batch is computed twice: on the clean embeddings, and with each row's embeddings moved
-    along the gradient of the loss; the mean of both is returned. A model whose predictions must not change under small
-    perturbations overfits later. A step takes about twice as long. In eval mode only `loss` is computed.
+    along the gradient of the loss. The mean of both is returned. This delays overfitting, and a step takes about twice
+    as long. In eval mode only `loss` is computed.
 
     Args:
-        loss: the loss of one pass, without a state, unlike `SegmentRecurrentLoss`.
-        epsilon: norm of a row's perturbation as a share of the norm of its embeddings, both taken as one vector.
+        loss: the loss of one pass, which must have no state, unlike `SegmentRecurrentLoss`.
+        epsilon: norm of a row's perturbation, as a share of the norm of the row's embeddings.
         embedding: name of the module that maps ids to vectors; the first module with this name is used.
 
     Raises:
@@ -204,7 +205,7 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
 
 
 def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Compute the squared error; the batch is (model inputs ..., values of the shape of the model's output).
+    """Compute the squared error; the batch is (model inputs ..., values), values in the shape of the model's output.
 
     Raises:
         ValueError: the model's output and the values have different shapes.
@@ -240,14 +241,14 @@ def _adversarial_perturbations(total: Tensor, outputs: list[Tensor], epsilon: fl
 
 
 def _row_norms(vectors: Tensor) -> Tensor:
-    """Return the norm of each row, with all its vectors taken as one."""
+    """Return the norm of each row, over all axes but the first."""
     return torch.linalg.vector_norm(vectors.detach(), dim=tuple(range(1, vectors.dim())), keepdim=True)
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor, noun: str = "classes") -> tuple[Tensor, int]:
     check_labels(targets, logits.shape[:-1], logits.shape[-1], noun)
     flat = logits.reshape(-1, logits.shape[-1]).float()
-    targets = targets.to(logits.device)  # for a model on several devices, the device of the last one
+    targets = targets.to(logits.device)  # a model on several devices returns logits on the last one
     total = functional.cross_entropy(flat, targets.flatten(), ignore_index=UNUSED_IGNORE_INDEX, reduction="sum")
     return total, targets.numel()
 

@@ -1,4 +1,4 @@
-"""A meter of the memory that tensors hold, and when: every new storage is counted until it is freed."""
+"""A meter of the memory of tensors, which counts each new storage until it is freed."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ __all__ = ["Meter"]
 
 
 class Meter(TorchDispatchMode):
-    """A context that counts the memory of the tensors made in it, operation by operation.
+    """A context that counts the memory of the tensors created in it, operation by operation.
 
-    A view, and a tensor changed in place, take no memory of their own. What was made outside the context is not
-    counted, nor is what a kernel takes and gives back while it computes. Nothing is read from a clock or a machine, so
-    the counts are the same everywhere.
+    Views and tensors changed in place take no new memory. Tensors created outside the context are not counted, nor is
+    the temporary memory of a kernel. The counts are computed from sizes, so they are the same on every machine.
 
     Attributes:
-        label: the part that runs now, set by the caller; a tensor belongs to the part that made it.
-        held: bytes of the tensors that are alive, by label.
-        log: after each operation, the label and a copy of `held`.
+        label: name of the current part of the computation, set by the caller; it is stored for each new tensor.
+        held: bytes of the tensors that are alive, by the label under which they were created.
+        log: the label and a copy of `held`, after each operation.
 
     >>> with Meter() as meter:
     ...     a = torch.zeros(1000)  # 4,000 bytes
@@ -61,24 +60,24 @@ class Meter(TorchDispatchMode):
 
     @property
     def total(self) -> int:
-        """The bytes that are held now."""
+        """The current memory, in bytes."""
         return sum(self.held.values())
 
     @property
     def peak(self) -> int:
-        """The most bytes that were held after any operation."""
+        """The largest memory after any operation, in bytes."""
         return max((sum(held.values()) for _, held in self.log), default=0)
 
     def snapshot_at_peak(self, label: Any, start: int = 0, stop: int | None = None) -> Mapping[Any, int]:
-        """Return what was held at the fullest moment of one part.
+        """Return the bytes held, by label, after the operation of one part with the largest total.
 
         Args:
-            label: of the part.
-            start: the first entry of `log` to look at.
+            label: the label of the part.
+            start: the first entry of `log` to consider.
             stop: the entry to stop before; None: the end.
 
         Raises:
-            LookupError: no operation there has this label.
+            LookupError: no operation in this range has this label.
         """
         moments = [held for part, held in self.log[start:stop] if part == label]
         if not moments:

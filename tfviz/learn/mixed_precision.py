@@ -1,4 +1,4 @@
-"""Training in bfloat16 or float16: which precision a device computes in, and the factor of a float16 loss."""
+"""Mixed precision: the default precision of a device, and the loss scale of float16."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ INITIAL_LOSS_SCALE, MIN_LOSS_SCALE, LOSS_SCALE_GROWTH_INTERVAL = 2.0**16, 2.0**-
 
 
 class LossScale:
-    """The factor of the loss in float16, so that small gradients do not become 0, as in `torch.amp.GradScaler`.
+    """The factor of a float16 loss, which keeps small gradients from becoming 0, as in `torch.amp.GradScaler`.
 
-    It is halved when gradients overflow, and doubled after 2000 steps in which none did (Micikevicius et al. 2018,
+    It is halved when gradients overflow, and doubled after 2000 steps without overflow (Micikevicius et al. 2018,
     "Mixed precision training", section 3.2).
     """
 
@@ -25,7 +25,7 @@ class LossScale:
         self.overflowed = False
 
     def start(self, predictions: int) -> None:
-        """Set the first value, from about how many predictions the loss is a sum of: their mean is scaled by 65536."""
+        """Set the initial value, so that the mean loss over about `predictions` terms is scaled by about 65536."""
         self.value = self.value or 2.0 ** math.floor(math.log2(max(1.0, INITIAL_LOSS_SCALE / predictions)))
 
     def update(self, is_finite: bool) -> bool:
@@ -39,10 +39,10 @@ class LossScale:
 
 
 def launch_precision() -> str | None:
-    """Return the precision of `accelerate launch --mixed_precision`, if one was given.
+    """Return the precision set by `accelerate launch --mixed_precision`, or None.
 
     Raises:
-        ValueError: it was launched with a setting that `fit` does not support.
+        ValueError: `fit` does not support this precision.
     """
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
     if precision not in LAUNCH_PRECISIONS:
@@ -52,7 +52,7 @@ def launch_precision() -> str | None:
 
 
 def default_precision(device: torch.device) -> str:
-    """Return bfloat16 for a CUDA GPU that computes in it, float16 for one that would imitate it, float32 elsewhere."""
+    """Return bfloat16 for a CUDA GPU that computes in it, float16 for one that would emulate it, float32 elsewhere."""
     if device.type != "cuda":
         return "float32"
     with torch.cuda.device(device):

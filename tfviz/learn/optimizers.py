@@ -13,35 +13,35 @@ from tfviz.learn.checks import check_trainable
 from tfviz.learn.distributed import full_tensor, shard_like
 from tfviz.shapes import Float
 
-# Each (a, b, c) is a polynomial of the singular values, a x + b x^3 + c x^5, that brings them closer to 1: the first
-# four of those that Amsel et al. 2025 ("The Polar Express", section 3) find best for values from 0.001 on
+# Each (a, b, c) is a polynomial a x + b x^3 + c x^5 that brings the singular values x closer to 1: the first four
+# optimal polynomials of Amsel et al. 2025 ("The Polar Express", section 3) for singular values from 0.001 on
 POLYNOMIAL_COEFFICIENTS = (
     (8.156554524902461, -22.48329292557795, 15.878769915207462),
     (4.042929935166739, -2.808917465908714, 0.5000178451051316),
     (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
     (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
 )
-NORM_MARGIN = 1.02  # factor on the norm, so that rounding raises no singular value above 1
-# Root mean square of a matrix's step, in learning rates. AdamW's is about 0.2, to which Liu et al. 2025 (section 2.2)
-# bring Muon's; small models tolerate three times as much, learn faster with it, and can then use AdamW's learning rate.
+NORM_MARGIN = 1.02  # factor of the norm, so that rounding does not raise a singular value above 1
+# Root mean square of a matrix's update, in learning rates. Liu et al. 2025 (section 2.2) scale Muon's updates to 0.2,
+# about that of AdamW. Small models learn faster with 0.6, and can use AdamW's learning rate.
 UPDATE_RMS = 0.6
 EPSILON = 1e-20
-MAX_STACKED_NUMBERS = 2**24  # of matrices that are orthogonalized in one batch
+MAX_STACKED_NUMBERS = 2**24  # elements of the matrices that are orthogonalized in one batch
 
 
 def adamw(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
-    """Return AdamW that decays matrices but not biases and norms (Loshchilov & Hutter 2019)."""
+    """Return an AdamW optimizer that decays matrices, but not biases and norms (Loshchilov & Hutter 2019)."""
     _check_settings(model, lr, weight_decay)
     return torch.optim.AdamW(_decay_groups(model.parameters(), weight_decay), lr=lr, betas=(0.9, 0.95), fused=True)
 
 
 def muon(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
-    """Return Muon for the matrices of a model's blocks and AdamW for the rest: embeddings, norms, biases, logits.
+    """Return a Muon optimizer for the matrices of a model's blocks, with AdamW for embeddings, norms, biases, logits.
 
-    Blocks are the members of a `ModuleList`, which should hold nothing else; embeddings in it, and weights tied to one,
-    are left to AdamW. Updates of both kinds are scaled so that they share a learning rate. Compared with AdamW, a step
-    needs a few additional products of each matrix with itself: a quarter of the step time of a small model, and a
-    negligible part with large batches.
+    Blocks are the members of a `ModuleList`, which should contain nothing else. Embeddings in it, and weights tied to
+    an embedding, are updated by AdamW. Both kinds of updates are scaled so that they share a learning rate. Compared
+    with AdamW, a step computes a few additional products of each matrix with itself. They take a quarter of the step
+    time of a small model, and a negligible part with large batches.
 
     Raises:
         ValueError: the model has complex weights.
@@ -66,23 +66,23 @@ def hidden_matrices(model: nn.Module) -> Iterator[nn.Parameter]:
 
 
 class Muon(torch.optim.Optimizer):
-    """Muon, with orthogonalized momentum, for groups with `use_muon=True`; AdamW for the others."""
+    """An optimizer: Muon, with orthogonalized momentum, for groups with `use_muon=True`, and AdamW for the others."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], lr: float):
         defaults = {"lr": lr, "weight_decay": 0.1, "momentum": 0.9, "betas": (0.9, 0.95), "eps": 1e-8}
-        defaults |= {"use_muon": False, "fused": True}  # fused: of AdamW, whose count of steps then moves to its device
+        defaults |= {"use_muon": False, "fused": True}  # fused AdamW keeps its step counts on the device
         super().__init__(groups, defaults)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:  # type: ignore[override]
-        """Update every weight that has a gradient."""
+        """Update every weight that has a gradient; return the result of `closure`."""
         with torch.enable_grad():
             loss = closure() if closure else None
         for group in self.param_groups:
             if group["use_muon"]:
                 self._muon_step([weight for weight in group["params"] if weight.grad is not None], group)
         if rest := [{**group} for group in self.param_groups if not group["use_muon"]]:
-            adamw = torch.optim.AdamW(rest)  # made anew: a copied or loaded optimizer has other groups and state
+            adamw = torch.optim.AdamW(rest)  # created anew: a copied or loaded optimizer has other groups and state
             adamw.state = self.state
             adamw.step()
         return loss
@@ -96,7 +96,7 @@ class Muon(torch.optim.Optimizer):
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).add_(shard_like(update, weight), alpha=-size)
 
     def _momentum(self, weight: Tensor, beta: float) -> Tensor:
-        """Return the moving mean of the gradients, with one step of lookahead (Nesterov)."""
+        """Update the moving mean of the gradients; return it with one step of lookahead (Nesterov)."""
         state = self.state[weight]
         if not state:
             state["momentum"] = torch.zeros_like(weight)
@@ -105,11 +105,11 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
-    """Return approximately U V^T of each U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
+    """Return approximately U V^T of each matrix U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
 
     This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T.
-    Rounded to 10 bits, as in a GPU's TF32, factors change singular values by about 1 %; bfloat16's 7 bits are too
-    coarse, so autocast is disabled.
+    Rounding to the 10 bits of a GPU's TF32 changes singular values by about 1 %. The 7 bits of bfloat16 are too coarse,
+    so autocast is disabled.
     """
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalize(matrices.mT).mT

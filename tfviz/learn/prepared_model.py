@@ -1,4 +1,4 @@
-"""A model prepared for training on the available hardware (CPU, GPU, several processes), and a step of it."""
+"""A model prepared for training on the available hardware (CPU, GPU, several processes), and its training step."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tfviz.learn.mixed_precision import LossScale, default_precision, launch_pre
 
 @dataclass
 class PreparedModel:
-    """A model, its optimizer and its loss, prepared by `accelerate` for the devices and processes there are.
+    """A model, its optimizer and its loss, prepared by `accelerate` for the available devices and processes.
 
-    A step is `compute_gradients`, which changes no weight, then `optimizer_step`. The arguments are those of `fit`.
+    A step is `compute_gradients`, which changes no weight, then `optimizer_step`. Other arguments are those of `fit`.
 
     Args:
-        lrs: the maximum learning rate of each group of the optimizer.
+        lrs: the maximum learning rate of each parameter group of the optimizer.
     """
 
     model: nn.Module
@@ -62,10 +62,10 @@ class PreparedModel:
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
 
     def compute_gradients(self, batch: Batch) -> float:
-        """Compute and clip the gradients of the mean loss over a batch; return that loss, in its unit for each target.
+        """Compute and clip the gradients of the mean loss over a batch; return the mean loss.
 
-        Each process takes its share of the rows. In float16, gradients too large for the loss scale lower it, and
-        `optimizer_step` leaves the weights as they are.
+        Each process computes its share of the rows. In float16, gradients that overflow lower the loss scale, and
+        `optimizer_step` then leaves the weights unchanged.
 
         Raises:
             FloatingPointError: the loss or the norm of the gradients is not finite.

@@ -1,7 +1,7 @@
-"""The configuration of a training run as flat names and plain values, which JSON can hold.
+"""The configuration of a training run, as a flat dictionary that can be stored in JSON.
 
 Two configurations are compared before a run is resumed or a checkpoint is loaded. Shapes alone cannot distinguish
-models: three heads and six have the same shapes, and a mask or rotary positions have no weights at all.
+models: weights of three heads and of six have the same shapes, and masks and rotary positions have no weights.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "captur
 
 
 def describe_config(value: Any, prefix: str = "") -> Config:
-    """Describe an object by its class and plain attributes, and its parts recursively.
+    """Describe an object by its class and its plain attributes, and recursively its parts.
 
-    Functions, classes and masks are described by their names, functions also by the settings in their closures; tensors
-    by dtype and shape, integer tensors also by a hash. Attributes that begin with an underscore (caches, hooks) are
-    omitted.
+    Functions and classes are described by their names, functions also by the settings in their closures. Tensors are
+    described by dtype and shape, integer tensors also by a hash. Attributes that begin with an underscore (caches,
+    hooks) are omitted.
     """
     return dict(islice(_entries(value, prefix, ()), MAX_ENTRIES))
 
@@ -45,9 +45,10 @@ def describe_run(
     schedule: Schedule,
     **settings: Any,
 ) -> Config:
-    """Describe everything that two runs must share to have the same losses; `settings` holds `steps` and others.
+    """Describe everything that two runs must share to have the same losses; `settings` must include `steps`.
 
-    A loss that is an object is described by its class only, since its state may change from step to step.
+    A loss that is an object, but neither a function nor a module, is described only by its class, since its state may
+    change from step to step.
     """
     unchanging = isinstance(loss, FunctionType | partial | nn.Module)
     return {
@@ -142,6 +143,6 @@ def _public_attributes(value: Any) -> dict[str, Any]:
 def _describe_tensor(tensor: Tensor) -> str:
     kind = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
     if tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta:
-        return kind  # fractions may differ in their last digit on another machine
+        return kind  # floats may differ in their last digit on another machine
     content = tensor.detach().flatten()[:MAX_HASHED].cpu().numpy().tobytes()
     return f"{kind} {hashlib.sha256(content).hexdigest()[:16]}"

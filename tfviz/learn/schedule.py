@@ -20,7 +20,7 @@ def constant(step: int, steps: int) -> float:
 def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Return a schedule that rises over `warmup` steps, then falls linearly to `floor` (Bergsma et al. 2025).
 
-    It rises for at most a quarter of all steps.
+    The warm-up takes at most a quarter of all steps.
 
     >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.12]
@@ -29,9 +29,9 @@ def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
 
 
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
-    """Return a schedule that rises over `warmup` steps, then falls as half a cosine (Loshchilov & Hutter 2017).
+    """Return a schedule that rises over `warmup` steps, then falls to `floor` as a cosine (Loshchilov & Hutter 2017).
 
-    It rises for at most a quarter of all steps.
+    The warm-up takes at most a quarter of all steps.
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
@@ -54,7 +54,7 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     """Return a schedule's factor for a step.
 
     Raises:
-        ValueError: the factor is not from 0 to 1.
+        ValueError: the factor is not a number from 0 to 1.
     """
     check_callable("step", "steps", schedule=schedule)
     factor = schedule(step, steps)

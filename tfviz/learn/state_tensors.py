@@ -1,4 +1,4 @@
-"""The tensors of a model and an optimizer by name, as a checkpoint stores them."""
+"""Conversion of the state of models and optimizers to tensors by name, as a checkpoint stores them, and back."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tfviz.compiled import uncompiled
 from tfviz.learn.distributed import shard_like
 
-# optimizer state that is shaped like its parameter
+# optimizer state of the same shape as its parameter
 PARAMETER_SHAPED = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum", "momentum_buffer")
 
 
@@ -26,7 +26,7 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 
 def model_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return a model's tensors by their first names, and the first name of each tied weight by its other names."""
+    """Return a model's tensors by name, each once, and the other names of tied tensors, mapped to the first one."""
     entries = sorted(model.state_dict(keep_vars=True).items())
     first: dict[Tensor, str] = {}
     for name, tensor in entries:
@@ -62,7 +62,7 @@ def fill_model(stored: Mapping[str, Tensor], model: nn.Module) -> None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return an optimizer's state as tensors named `{parameter}.{name}`, and its plain numbers."""
+    """Return the tensors and the plain numbers of an optimizer's state, named `{parameter index}.{name}`."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for index, entries in (optimizer.state_dict()["state"] if optimizer is not None else {}).items():
@@ -72,7 +72,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str
 
 
 def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Any]]:
-    """Return stored entries as the state by parameter that `load_state_dict` takes.
+    """Convert stored entries to the state by parameter index that `Optimizer.load_state_dict` takes.
 
     Raises:
         ValueError: an entry belongs to no parameter, or has another shape than its parameter.

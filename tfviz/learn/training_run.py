@@ -27,10 +27,10 @@ class Step:
     """One step of training.
 
     Attributes:
-        step: its number, from 0.
-        loss: in nats per token, before the update.
-        lr: the learning rate of the update.
-        tokens_per_second: its speed.
+        step: the number of the step, from 0.
+        loss: the mean loss before the update; for language models, in nats per token.
+        lr: the learning rate of the update; the largest one if groups differ.
+        tokens_per_second: elements of the batch's first tensor, which are its tokens, divided by the step's time.
     """
 
     step: int
@@ -43,12 +43,12 @@ class Step:
 class TrainingRun:
     """The steps of a training run, past and future.
 
-    The model is always in its state after the last complete step, unless `optimizer_step_interrupted`, so that a
-    checkpoint can be written however the run ends.
+    Unless `optimizer_step_interrupted`, the model can always be restored to its state after the last complete step, so
+    that a checkpoint can be written however the run ends.
 
     Args:
         config: the settings that another run must share to have the same losses; `steps` and `seed` are read from it.
-        checkpoint_dir: folder for checkpoints, one every `checkpoint_every` steps.
+        checkpoint_dir: folder for checkpoints, which are written every `checkpoint_every` steps; None: no checkpoints.
     """
 
     prepared: PreparedModel
@@ -99,7 +99,7 @@ class TrainingRun:
                 raise
 
     def _take_step(self) -> Step:
-        """Take the next step with random numbers from seed and step alone; the caller's generator is unchanged."""
+        """Take the next step, with random numbers that depend only on seed and step; the caller's are unchanged."""
         with _forked_rng(self.prepared.accelerator.device):
             number, started = len(self.history), time.perf_counter()
             torch.manual_seed(step_seed(self.config["seed"], number))
@@ -161,7 +161,7 @@ class TrainingRun:
         self.saved_steps = steps
 
     def _save_last_step(self) -> str:
-        """Save the model after the last complete step; return the error, if any."""
+        """Save the model as it was after the last complete step; return an error message, or an empty string."""
         if self.buffers_before is not None and not self.optimizer_step_interrupted:
             self.prepared.restore_buffers(self.buffers_before)
             self.buffers_before = None
@@ -173,7 +173,7 @@ class TrainingRun:
         return ""
 
     def _resume_hint(self) -> str:
-        """Return how to resume a run that ended early."""
+        """Return a hint on how to resume a run that ended early."""
         newest = checkpoint.list_checkpoints(self.checkpoint_dir)[-1:] if self.checkpoint_dir else []
         hint = f"the same call goes on from {newest[0]}" if newest else "no checkpoint was written"
         return f"the model is half of step {len(self.history)}; {hint}" if self.optimizer_step_interrupted else hint
@@ -191,14 +191,14 @@ class TrainingRun:
 
 
 def _restore_modes(modes: dict[nn.Module, bool]) -> None:
-    """Restore each module's mode, training or eval."""
+    """Restore the mode of each module, training or eval."""
     for module, training in modes.items():
         module.training = training
 
 
 @contextmanager
 def _forked_rng(device: torch.device) -> Iterator[None]:
-    """Leave PyTorch's random generators, those of the CPU, of a device and of the current GPU, unchanged."""
+    """Restore PyTorch's random generators after the context: those of the CPU, of a device, and of the current GPU."""
     if device.type == "mps":  # these devices have a single generator
         state = torch.mps.get_rng_state()
     module = getattr(torch, device.type, None)

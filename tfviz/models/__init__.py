@@ -1,4 +1,4 @@
-"""The models, one file for each paper, in the order of its figure."""
+"""Models: the Transformer family, its predecessors and relatives, one module for each paper."""
 
 from tfviz.models import classifier, pretrained
 from tfviz.models.bert import BERT, BERTClassifier

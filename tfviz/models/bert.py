@@ -1,4 +1,4 @@
-"""BERT: an encoder trained on masked words and on whether one sentence follows another (Devlin et al. 2019)."""
+"""BERT, an encoder trained on masked tokens and next-sentence prediction, and a classifier (Devlin et al. 2019)."""
 
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,20 +15,25 @@ from tfviz.shapes import Bool, Float, Int
 
 
 class BERTOutput(NamedTuple):
-    """The logits of BERT's two tasks: masked words, and next sentence."""
+    """The logits of BERT's two tasks: masked tokens and next-sentence prediction."""
 
     logits: Float[Tensor, "*predicted vocab"]  # at each position, or at those of `prediction_mask`
     next_sentence_logits: Float[Tensor, "batch 2"]  # whether the second sentence follows the first: no, yes
 
 
 class BERT(nn.Module):
-    """BERT: embeddings of tokens, positions and segments; bidirectional post-norm blocks; two heads. Id 0 is padding.
+    """BERT: a bidirectional encoder with heads for masked tokens and next-sentence prediction. Id 0 is padding.
+
+    Embeddings of tokens, positions and segments are added. Blocks are post-norm, as in the paper, by default.
 
     Args:
         vocab_size: number of tokens.
         context: maximum length of a text, in tokens.
-        dropout: probability for the embeddings and each branch in training.
-        epsilon: added to the variance in norms.
+        layers: number of blocks.
+        heads: number of attention heads; it must divide `dim`.
+        dim: width of the residual stream.
+        dropout: dropout probability of the embeddings and of each branch.
+        epsilon: number added to the variance in layer norms.
         positions, residual: the position encoding and the order of norm and branch; the defaults are the paper's.
         block: further arguments of `layers.Block`, such as `inner`.
     """
@@ -72,12 +77,12 @@ class BERT(nn.Module):
         segments: Int[Tensor, "batch position"] | None = None,
         prediction_mask: Bool[Tensor, "batch position"] | None = None,
     ) -> BERTOutput:
-        """Return the logits of the word at each position, and of whether the second sentence follows the first.
+        """Return the logits of the token at each position, and of whether the second sentence follows the first.
 
         Args:
-            ids: the ids of the tokens.
-            segments: 0 in the first sentence, 1 in the second; None for one sentence.
-            prediction_mask: True at the positions whose logits are computed; None for all.
+            ids: the ids of the tokens, `[batch, position]`.
+            segments: 0 in the first sentence, 1 in the second, `[batch, position]`; None for one sentence.
+            prediction_mask: True at the positions whose logits are computed, `[batch, position]`; None for all.
 
         Raises:
             ValueError: `prediction_mask` is not boolean, or does not have the shape of `ids`.
@@ -96,7 +101,7 @@ class BERT(nn.Module):
     def encode(
         self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
     ) -> Float[Tensor, "batch position dim"]:
-        """Return the output of the last block for each word.
+        """Return the output of the last block at each position, `[batch, position, dim]`.
 
         Raises:
             ValueError: `segments` and `ids` have different shapes.
@@ -112,17 +117,17 @@ class BERT(nn.Module):
         return self.last_norm(x)
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
-        """Return one vector for the text: the state of the first position, `[CLS]`, after a tanh layer."""
+        """Return one vector for each text: the state of its first token, `[CLS]`, after a linear layer and tanh."""
         return torch.tanh(self.pooler(x[:, 0]))
 
 
 class BERTClassifier(nn.Module):
-    """A BERT with a new classification layer on its `[CLS]`, to be fine-tuned together on labels (section 3.2).
+    """BERT with a classification layer on the pooled vector of `[CLS]`, for fine-tuning (Devlin et al. 2019, 3.2).
 
     Args:
         bert: the encoder, pretrained or not; it is not copied.
         classes: number of labels.
-        dropout: probability for the pooled vector in training.
+        dropout: dropout probability of the pooled vector.
     """
 
     def __init__(self, bert: BERT, classes: int = 2, dropout: float = 0.1):
@@ -135,5 +140,5 @@ class BERTClassifier(nn.Module):
         nn.init.zeros_(self.to_logits.bias)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
-        """Return the logits of the labels; the text begins with `[CLS]`."""
+        """Return the logits of the labels; each text must begin with `[CLS]`."""
         return self.to_logits(self.dropout(self.bert.pool(self.bert.encode(ids))))

@@ -1,4 +1,4 @@
-"""Read an untrusted checkpoint folder of transformers: only files in the folder are opened, and sizes are checked."""
+"""Readers of untrusted checkpoint folders of transformers, which open no file outside the folder and check sizes."""
 
 import os
 from pathlib import Path
@@ -15,10 +15,11 @@ BUFFER_SUFFIXES = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")
 
 
 def read_config(folder: Path, family: Family) -> dict[str, Any]:
-    """Return the settings in `config.json`.
+    """Return the settings in `config.json`, after checking them.
 
     Raises:
-        ValueError: a setting has a value that the models here do not compute, or is not a size or fraction.
+        FileNotFoundError: the folder has no `config.json`.
+        ValueError: a setting has a value that our models do not support, or a size or fraction is invalid.
     """
     file = _existing(folder / "config.json", family)
     settings = _read_json(file)
@@ -36,9 +37,10 @@ def read_config(folder: Path, family: Family) -> dict[str, Any]:
 
 
 def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
-    """Return the weights in float32 by their current names, without prefix; a tied tensor is included once.
+    """Return the weights in float32, by their names without the prefix; a tied tensor is included once.
 
     Raises:
+        FileNotFoundError: the folder has no `model.safetensors`.
         ValueError: a file is damaged; a tensor is stored twice, differs from the one it is tied to, or is not finite.
     """
     path, tensors = _existing(folder / "model.safetensors", family), dict[str, Tensor]()
@@ -60,9 +62,9 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
 
 
 def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Path, family: Family) -> None:
-    """Raise ValueError for a size larger than the tensors allow; each is the length of an axis, or a number of tensors.
+    """Raise ValueError for a size that exceeds both the longest axis of the tensors and their number.
 
-    Sizes are checked before a model is built, since one of 1,000,000,000 layers would exhaust the memory.
+    Sizes are checked before a model is built, since a model of 1,000,000,000 layers would exhaust the memory.
     """
     largest = max([len(tensors), *(side for tensor in tensors.values() for side in tensor.shape)])
     for name in family.sizes:
@@ -74,11 +76,11 @@ def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Pa
 
 
 def _existing(file: Path, family: Family) -> Path:
-    """Return the file.
+    """Return the file, after checking that it exists and is inside its folder.
 
     Raises:
-        FileNotFoundError: the file does not exist, or is a folder or a pipe; the message says how to get it.
-        ValueError: the file is a link to another folder.
+        FileNotFoundError: the path is not a regular file; the message says how to get it.
+        ValueError: the file is a link out of its folder.
     """
     folder = file.parent
     if not os.path.isfile(file):

@@ -1,4 +1,4 @@
-"""The names of settings and tensors in Hugging Face's checkpoints of GPT-2 and BERT, and their names in our models."""
+"""Settings and tensor names of Hugging Face's checkpoints of GPT-2 and BERT, mapped to those of our models."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,20 +6,21 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Family:
-    """A family of checkpoints.
+    """The settings and tensor names of a family of checkpoints.
 
     Attributes:
-        model_type: as `config.json` has it.
-        example: a checkpoint of the family on the Hub.
-        required: settings of `config.json` with the one value that the model here computes.
-        sizes: settings that are positive integers: vocab_size, context, layers, heads, dim and the like.
+        model_type: value of `model_type` in `config.json`.
+        example: a checkpoint of the family on the Hugging Face Hub.
+        required: settings of `config.json`, each with the only value that our model supports.
+        sizes: settings that are positive integers: vocab_size, context, layers, heads, dim and others.
         fractions: settings that are numbers from 0 to below 1, with their defaults.
-        prefix: what names begin with where a head stands on the trunk.
-        block: what the names of tensors in block {} begin with.
-        names: modules here to modules there; several modules there are the rows of one matrix here.
-        aliases: second names of a tensor to the first.
-        optional: what the names of modules begin with that a checkpoint may lack.
-        transposed: whether the matrices of blocks are stored as [in, out].
+        prefix: prefix of the tensor names in checkpoints of a model with a head.
+        block: prefix of the tensor names in block {}.
+        names: our module names, mapped to names in the checkpoint; several names, separated by spaces, are stacked as
+            the rows of our matrix.
+        aliases: second names of tied tensors, mapped to their first names.
+        optional: prefixes of the tensors that a checkpoint may lack.
+        transposed: whether the matrices of blocks are stored as `[in, out]`.
     """
 
     model_type: str

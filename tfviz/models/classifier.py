@@ -1,4 +1,4 @@
-"""A text classifier: a bidirectional encoder, whose states are pooled into one vector."""
+"""A text classifier, a bidirectional encoder with pooling, and the pooling functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,19 +16,19 @@ __all__ = ["Classifier", "first", "maximum", "mean"]
 States = Float[Tensor, "batch position dim"]
 AttentionMask = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]
-Pooling = Callable[[Tensor, Tensor], Tensor]  # function of states and attention mask that returns the pooled vectors
-Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a module that turns ids into vectors
+Pooling = Callable[[Tensor, Tensor], Tensor]  # function from states and attention mask to pooled vectors
+Embedding = Callable[[int, int], nn.Module]  # function from vocabulary size and width to an embedding
 
 
 def mean(x: States, attention_mask: AttentionMask) -> Pooled:
-    """Return the average over the tokens, without padding; zeros for a text of padding."""
+    """Return the mean of the states over the tokens of each text, without padding; zeros for a text of padding."""
     _check_mask(x, attention_mask)
     mask = attention_mask.unsqueeze(-1)
     return (x * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
 def maximum(x: States, attention_mask: AttentionMask) -> Pooled:
-    """Return the largest value of each dimension over the tokens; zeros for a text of padding."""
+    """Return the maximum of each dimension over the tokens of each text, without padding; zeros for only padding."""
     _check_mask(x, attention_mask)
     largest = x.masked_fill(~attention_mask.unsqueeze(-1), -torch.inf).amax(1)
     return largest.masked_fill(~attention_mask.any(1, keepdim=True), 0.0)
@@ -55,12 +55,15 @@ class Classifier(nn.Module):
         vocab_size: number of tokens.
         classes: number of labels.
         context: length of the longest training text, in tokens.
-        dropout: probability in training for the embeddings, each branch, and the pooled vector.
+        layers: number of blocks.
+        heads: number of attention heads; it must divide `dim`.
+        dim: width of the residual stream.
+        dropout: dropout probability of the embeddings, of each branch, and of the pooled vector.
         pooling: `mean`, `maximum` or `first`.
-        embedding: class of the embeddings; by default a vector for each token; `layers.BigramEmbedding` adds one
-            for each bigram.
-        mask: a mask in addition to that of the padding, such as `masks.window(8)` for local attention. It may depend on
-            the text, as `masks.documents(ids)`, and on the head.
+        embedding: function from `vocab_size` and `dim` to the embedding, such as `layers.BigramEmbedding`.
+        mask: a mask that is combined with the padding mask, such as `masks.window(8)` for local attention. It may
+            depend on the text, as `masks.documents(ids)` does, and on the head.
+        positions: a class of `layers.positions`.
         block: further arguments of `layers.Block`, such as `residual` and `inner`.
     """
 

@@ -1,4 +1,4 @@
-"""A convolutional language model: every token sees a fixed range of the past through dilated convolutions."""
+"""A convolutional language model of causal, dilated, gated convolutions, as in WaveNet (van den Oord et al. 2016)."""
 
 import torch
 from torch import Tensor, nn
@@ -16,9 +16,10 @@ class GatedConvBlock(nn.Module):
     (Kalchbrenner et al. 2016, figure 3).
 
     Args:
-        kernel: number of positions that a convolution sees, the current one and `kernel - 1` before it.
+        dim: width of the input and of the output.
+        kernel: number of positions that a convolution covers: the current one and `kernel - 1` before it.
         dilation: distance between these positions.
-        dropout: probability for the branch in training.
+        dropout: dropout probability of the branch's output.
     """
 
     def __init__(self, dim: int, kernel: int, dilation: int, dropout: float = 0.0):
@@ -31,29 +32,30 @@ class GatedConvBlock(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
-        before = functional.pad(self.norm(x).mT, (self.back, 0))  # zeros on the left only: no position sees the future
+        before = functional.pad(self.norm(x).mT, (self.back, 0))  # zeros on the left only, for causality
         content, gate = self.convolution(before).mT.chunk(2, dim=-1)
         return x + self.dropout(self.out_proj(self.filter(content) * self.gate(gate)))
 
 
 class ConvLM(nn.Module):
-    """Causal convolutions whose dilation grows from layer to layer, so that the reach grows exponentially with depth.
+    """A language model of causal convolutions, whose receptive field grows exponentially with depth.
 
-    See van den Oord et al. 2016, figure 3.
+    The dilation grows from layer to layer (van den Oord et al. 2016, figure 3).
 
     Args:
         vocab_size: number of tokens.
         dim: width of the residual stream.
-        kernel: positions that each convolution sees.
+        layers: number of blocks.
+        kernel: number of positions that each convolution covers.
         dilation: factor by which their distance grows from layer to layer: 1, `dilation`, `dilation`^2, ...
-        dropout: probability for each branch in training.
+        dropout: dropout probability of the embeddings and of each branch.
 
     >>> model = ConvLM(11, dim=6, layers=4)
     >>> model.receptive_field
     16
     """
 
-    context = 10**9  # tokens: no limit, since what lies beyond the reach is not seen
+    context = 10**9  # tokens: no limit, since only the receptive field is used
 
     def __init__(
         self,
@@ -79,9 +81,9 @@ class ConvLM(nn.Module):
 
     @property
     def receptive_field(self) -> int:
-        """The length of the receptive field, in tokens: 1 + (kernel - 1) (1 + dilation + ...).
+        """The length of the receptive field, in tokens: 1 + (kernel - 1) (1 + dilation + dilation^2 + ...).
 
-        It has gaps if the dilation exceeds the kernel.
+        The receptive field has gaps if the dilation exceeds the kernel.
         """
         return 1 + sum((self.kernel - 1) * self.dilation**layer for layer in range(len(self.blocks)))
 
@@ -91,8 +93,8 @@ class ConvLM(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
-            ids: the ids of the tokens.
-            cache: from `new_cache()`; then `ids` continue the text seen before.
+            ids: the ids of the tokens, `[batch, position]`.
+            cache: a cache from `new_cache()`, with which `ids` continue the texts of earlier calls.
         """
         new = ids.shape[-1]
         if cache is not None:
@@ -104,5 +106,5 @@ class ConvLM(nn.Module):
         return self.to_logits(self.norm(x[:, x.shape[1] - new :]))
 
     def new_cache(self) -> list[Tensor]:
-        """Return an empty cache, in which a call of the model stores the last `reach - 1` ids."""
+        """Return an empty cache, in which a call of the model stores the last `receptive_field - 1` ids."""
         return []

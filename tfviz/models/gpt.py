@@ -1,4 +1,4 @@
-"""GPT: a stack of causal blocks that predicts the next token (Radford et al. 2018, 2019)."""
+"""GPT, a decoder-only language model (Radford et al. 2018, 2019)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,17 +16,21 @@ from tfviz.shapes import Float, Int
 
 
 class GPT(nn.Module):
-    """A language model: decoder blocks without cross-attention, input and output embeddings tied.
+    """A decoder-only language model with causal blocks, whose input and output embeddings are tied.
 
     Args:
         vocab_size: number of tokens.
-        context: length of the longest training text, in tokens. `positions.Learned` refuses a longer text; other
-            position encodings extrapolate, though nothing was learned there. A cache has room for `context` tokens.
+        context: length of the longest training text, in tokens. For a longer text, `positions.Learned` raises an error;
+            other position encodings extrapolate to positions that were not trained. A cache has room for `context`
+            tokens.
+        layers: number of blocks.
+        heads: number of attention heads; it must divide `dim`.
         dim: width of the residual stream.
-        mask: the keys that each query may see; `masks.strided(8)` makes a sparse Transformer.
+        dropout: dropout probability of the embeddings and of each branch.
+        mask: the keys that each query may attend to; `masks.strided(8)` makes a sparse Transformer.
         positions: a class of `layers.positions`.
-        block: further arguments of `layers.Block`, such as `residual=post_norm` (which has no last norm), `activation`
-            and `attention`, whose linear layers are initialised like all others.
+        block: further arguments of `layers.Block`, such as `residual=post_norm` (without a final norm), `activation`,
+            and `attention`, whose linear layers are initialized like all others.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.norm = final_norm(dim, block.get("residual", pre_norm))
         init_weights(self)
-        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
+        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output matrix
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: Sequence[KVCache] | None = None
@@ -59,8 +63,9 @@ class GPT(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
-            ids: the ids of the tokens.
-            cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
+            ids: the ids of the tokens, `[batch, position]`.
+            cache: a cache from `new_cache()`, with which `ids` continue the texts of earlier calls, and only their
+                positions are computed.
         """
         start = 0 if cache is None else self._cached(cache)
         x = self.dropout(self.positions(self.tokens(ids), start))  # [batch, position, dim]
@@ -70,7 +75,7 @@ class GPT(nn.Module):
         return functional.linear(self.norm(x), self.tokens.weight)
 
     def _cached(self, cache: Sequence[KVCache]) -> int:
-        """Return how many positions a cache holds.
+        """Return the number of positions in a cache.
 
         Raises:
             ValueError: the cache belongs to another model, or its layers hold different numbers of positions.
@@ -84,7 +89,7 @@ class GPT(nn.Module):
         return start
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
-        """Return the attention mask of the `length` positions from `start` on, in each of `batch` texts."""
+        """Return the attention mask of `length` queries from position `start` on, in each of `batch` texts."""
         if self.mask is masks.causal:  # `MultiHeadAttention` shifts it by the cached positions
             return masks.causal
         return self.mask.dense(length, start + length, batch=batch, heads=self.heads, start=start, device=device)

@@ -1,4 +1,4 @@
-"""Attention on a graph, whose edges are the attention mask (Velickovic et al. 2018)."""
+"""A graph attention network, whose attention mask is the edges of a graph (Velickovic et al. 2018)."""
 
 from typing import Any
 
@@ -11,16 +11,19 @@ from tfviz.shapes import Bool, Float
 
 
 class GraphAttention(nn.Module):
-    """A classifier of nodes: Transformer blocks in which a node attends only to its neighbours.
+    """A node classifier: Transformer blocks in which a node attends only to its neighbours.
 
-    There are no positions, so that permuting the nodes permutes the outputs. Scores are the scaled dot products of the
-    Transformer (Dwivedi & Bresson 2021, section 2.2), not the one-layer network of the first paper. After n layers a
-    node has information from nodes up to n edges away.
+    There are no position encodings, so that permuting the nodes permutes the outputs. Scores are the scaled dot
+    products of the Transformer (Dwivedi & Bresson 2021, section 2.2), not the one-layer network of Velickovic et al.
+    After n layers a node has information from nodes up to n edges away.
 
     Args:
         features: number of features of a node.
         classes: number of labels.
+        layers: number of blocks.
+        heads: number of attention heads; it must divide `dim`.
         dim: width of the residual stream.
+        dropout: dropout probability of each branch.
         block: further arguments of `layers.Block`, such as `residual`.
     """
 
@@ -46,7 +49,7 @@ class GraphAttention(nn.Module):
     def forward(
         self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
     ) -> Float[Tensor, "batch node classes"]:
-        """Return the logits of each node's label; node i looks at node j where `edges[batch, i, j]`, also for i = j.
+        """Return the logits of each node's label; node i attends to node j where `edges[batch, i, j]`, also for i = j.
 
         Raises:
             ValueError: the shapes are not [batch, node, features] and [batch, node, node].

@@ -10,15 +10,15 @@ from tfviz.shapes import Float
 
 
 class LSTMNCell(LSTM):
-    """One step of an LSTMN (section 3): an LSTM cell that starts each step from an average over its whole past.
+    """The cell of an LSTMN: an LSTM cell that attends to its past states (Cheng, Dong & Lapata 2016, section 3).
 
-    All hidden states h and memories are stored on a tape. Where an LSTM uses the last of each, the LSTMN uses the sum
-    of all, weighted by the softmax of v tanh(W x + U s + V h_i), where s is the weighted sum of hidden states one step
-    earlier. At the first word there is no past, and both sums are zero.
+    All hidden states h and memories are stored on a tape. An LSTM uses the last hidden state and the last memory; the
+    LSTMN uses sums of all of them, weighted by the softmax of v tanh(W x + U s + V h_i). Here s is the weighted sum of
+    hidden states one step earlier. At the first token there is no past, and both sums are zero.
 
-    The state is the hidden state, the summary (the weighted hidden states), the keys (batch past hidden) and the tape
-    (batch past 2 hidden: hidden states and memories side by side). It grows by a row at each step, so all texts of a
-    batch must have the same length: there is no mask for padding.
+    The state is the hidden state, the summary (the weighted sum of hidden states), the keys `[batch, past, hidden]` and
+    the tape `[batch, past, 2 * hidden]`, hidden states and memories side by side. Keys and tape grow by a row at each
+    step. There is no mask for padding, so all texts of a batch must have the same length.
     """
 
     def __init__(self, dim: int, hidden: int):
@@ -26,15 +26,16 @@ class LSTMNCell(LSTM):
         self.attention = AdditiveAttention(dim + hidden, hidden, hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Return the initial state, with empty memory tapes.
+        """Return the initial state, with empty keys and an empty tape.
 
-        Hidden state and summary, zeros [batch, hidden]; keys [batch, 0, hidden]; tape [batch, 0, 2 * hidden].
+        The hidden state and the summary are zeros `[batch, hidden]`, the keys are `[batch, 0, hidden]`, and the tape is
+        `[batch, 0, 2 * hidden]`.
         """
         hidden, batch = x.new_zeros(len(x), self.hidden), len(x)
         return hidden, hidden, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
-        """Return the state after the word `x`, its tapes one row longer."""
+        """Return the state after the token with the vector `x`; keys and tape have one more row."""
         _, summary, keys, tape = state
         if tape.shape[1]:
             query = torch.cat((x, summary), dim=-1)[:, None]  # [batch, 1, dim + hidden]
@@ -47,16 +48,16 @@ class LSTMNCell(LSTM):
 
 
 class LSTMN(RecurrentLM):
-    """A recurrent language model whose cell is a `LSTMNCell`: every word attends to the words before it.
+    """A recurrent language model with an `LSTMNCell`, in which every token attends to the tokens before it.
 
-    Its pattern is computed word by word: the weights of word `n`, counted from 0, are over `n` past states. Time and
-    memory grow with the square of the text's length, as in a Transformer, but the steps are sequential.
+    The pattern is computed token by token: token `n`, counted from 0, attends to `n` past states. Time and memory grow
+    with the square of the text's length, as in a Transformer, but the steps are sequential.
 
     Args:
         vocab_size: number of tokens.
         dim: width of the embeddings.
-        hidden: width of the state, and of the attention's hidden layer.
-        dropout: as in `RecurrentLM`.
+        hidden: width of the state, and of the hidden layer of the attention.
+        dropout: dropout probability, as in `RecurrentLM`.
     """
 
     def __init__(self, vocab_size: int, *, dim: int = 128, hidden: int = 128, dropout: float = 0.0):

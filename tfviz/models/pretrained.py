@@ -1,4 +1,4 @@
-"""Pretrained models, loaded from checkpoint folders of Hugging Face's transformers."""
+"""Pretrained GPT-2 and BERT, loaded from checkpoint folders of Hugging Face's transformers."""
 
 import re
 import warnings
@@ -24,13 +24,13 @@ ACTIVATIONS = {"gelu_new": TANH_GELU, "gelu_pytorch_tanh": TANH_GELU, "gelu": nn
 def gpt2(folder: str | Path) -> GPT:
     """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`.
 
-    If the folder also has a `tokenizer.json`, the tokenizer is `text.Subwords.load(folder)`. The weights are converted
-    to float32, and the model is in eval mode. In further training, dropout is the config's `resid_pdrop`, for
-    embeddings, too; attention weights have no dropout. Heads of other tasks are ignored, with a warning. Nothing
-    outside the folder is opened, and sizes are compared with the files before a model is built.
+    If the folder also has a `tokenizer.json`, `text.Subwords.load(folder)` reads the tokenizer. The weights are
+    converted to float32, and the model is in eval mode. In further training, the dropout of embeddings and branches is
+    the config's `resid_pdrop`; attention weights have no dropout. Heads of other tasks are ignored, with a warning. No
+    file outside the folder is opened, and sizes are compared with the tensors before a model is built.
 
     Raises:
-        FileNotFoundError: the folder or a file does not exist; the message says how to get one.
+        FileNotFoundError: the folder or a file does not exist; the message says how to get it.
         ValueError: the config has a setting that `GPT` does not support; a file is damaged; a tensor is missing, has
             another shape, or is not part of the model; the message names the first.
     """
@@ -48,11 +48,11 @@ def gpt2(folder: str | Path) -> GPT:
 
 
 def bert(folder: str | Path) -> BERT:
-    """Load BERT (Devlin et al. 2019) from a folder; files, tokenizer and errors as for `gpt2`.
+    """Load BERT (Devlin et al. 2019) from a folder; files, tokenizer and errors are as for `gpt2`.
 
-    A checkpoint may lack the pooler and either head, as those of transformers' `BertForMaskedLM` and `BertModel` do:
-    these keep their random initial values, and a warning names them. The order of the next-sentence logits is that of
-    `BERTOutput`, (no, yes); in transformers it is (yes, no).
+    A checkpoint may lack the pooler and either head, as checkpoints of transformers' `BertForMaskedLM` and `BertModel`
+    do. These parts keep their random initial values, and a warning names them. The next-sentence logits are (no, yes),
+    as in `BERTOutput`; in transformers they are (yes, no).
     """
     names = checkpoint_names.BERT
     config = checkpoint_files.read_config(Path(folder), names)
@@ -92,7 +92,7 @@ def _load(build: Callable[[], Any], config: dict[str, Any], folder: Path, family
 
 
 def _take(name: str, target: Tensor, tensors: dict[str, Tensor], folder: Path) -> Tensor:
-    """Remove a tensor from those of the folder and return it, after checking that it has the target's shape."""
+    """Remove a tensor from `tensors` and return it, after checking that it has the shape of `target`."""
     if name not in tensors:
         raise ValueError(f"{folder} holds no {name} {list(target.shape)}, which its config.json asks for")
     tensor = tensors.pop(name)
@@ -102,7 +102,7 @@ def _take(name: str, target: Tensor, tensors: dict[str, Tensor], folder: Path) -
 
 
 def _sources(name: str, family: Family) -> list[str]:
-    """Return the names in the checkpoint of one of our parameters, one for each of its parts."""
+    """Return the checkpoint's names for one of our parameters: one, or several whose tensors are stacked in it."""
     if name in family.names:
         return [family.names[name]]
     layer, module, kind = re.fullmatch(r"(?:blocks\.(\d+)\.)?(.+)\.(\w+)", name).groups()  # type: ignore[union-attr]

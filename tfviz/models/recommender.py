@@ -1,4 +1,4 @@
-"""A recommender: ratings are dot products of users and movies, as attention's scores are of queries and keys."""
+"""A recommender by matrix factorization, whose ratings are dot products, as the scores of attention are."""
 
 import torch
 from torch import Tensor, nn
@@ -11,8 +11,8 @@ from tfviz.shapes import Float, Int
 class Recommender(nn.Module):
     """Matrix factorisation with biases, r = mean + b_user + b_movie + p_user . q_movie (Koren et al. 2009, equation 4).
 
-    The meaning of the factors is learned from ratings alone. The paper adds the squares of all parameters to the loss
-    (equation 5); here the optimizer's weight decay takes this role.
+    The factors are learned from ratings alone. The paper adds the squares of all parameters to the loss (equation 5);
+    use the optimizer's weight decay instead.
 
     Args:
         users: number of users.
@@ -37,7 +37,7 @@ class Recommender(nn.Module):
         self.user_factors, self.movie_factors = nn.Embedding(users, dim), nn.Embedding(movies, dim)
         for biases in (self.user_biases, self.movie_biases):
             nn.init.zeros_(biases.weight)
-        for factors in (self.user_factors, self.movie_factors):  # not zeros: from there no factor could ever move
+        for factors in (self.user_factors, self.movie_factors):  # not zeros, where all gradients are zero
             nn.init.normal_(factors.weight, std=0.1)
 
     def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:

@@ -1,4 +1,4 @@
-"""A recurrent language model, whose only memory of the past is a state that is updated at every token."""
+"""A recurrent language model (RNN or LSTM), which updates a state at every token."""
 
 from torch import Tensor, nn
 
@@ -9,15 +9,16 @@ from tfviz.shapes import Float, Int
 
 
 class RecurrentLM(nn.Module):
-    """Embedding, recurrent layers, and a linear map to the next token (Mikolov et al. 2010, section 2).
+    """A recurrent language model: embedding, recurrent layers and a linear output layer (Mikolov et al. 2010).
 
     Args:
         vocab_size: number of tokens.
         cell: `RNN`, `LSTM`, or another `layers.Cell`.
         dim: width of the embeddings.
         hidden: width of each layer's state.
-        dropout: probability in training for the input of every layer and the last layer's output, but never along the
-            text (Zaremba et al. 2014, figure 2).
+        layers: number of recurrent layers.
+        dropout: dropout probability of the input of every layer and of the last layer's output, but not of the states
+            that pass from token to token (Zaremba et al. 2014, figure 2).
 
     >>> import torch
     >>> model = RecurrentLM(11, dim=2, hidden=3)
@@ -51,8 +52,9 @@ class RecurrentLM(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
-            ids: the ids of the tokens.
-            cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
+            ids: the ids of the tokens, `[batch, position]`.
+            cache: a cache from `new_cache()`, with which `ids` continue the texts of earlier calls, and only their
+                positions are computed.
         """
         x, states = self.recurrent(self.dropout(self.tokens(ids)), cache)
         if cache is not None:

@@ -1,4 +1,4 @@
-"""Self-attention without parameters: the operation itself."""
+"""Self-attention without parameters."""
 
 from torch import Tensor, nn
 
@@ -12,7 +12,7 @@ class SelfAttention(nn.Module):
     There is nothing to learn: the inputs themselves are queries, keys and values.
 
     Args:
-        scaled: divide the dot products by the square root of the width.
+        scaled: whether the dot products are divided by the square root of the width.
     """
 
     def __init__(self, scaled: bool = False):

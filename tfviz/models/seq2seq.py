@@ -15,39 +15,40 @@ from tfviz.shapes import Bool, Float, Int
 
 
 class Memory(NamedTuple):
-    """The encoded source."""
+    """The encoded source, to which the decoder attends."""
 
-    states: Float[Tensor, "batch source both"]  # of each word, read from the left and from the right
+    states: Float[Tensor, "batch source both"]  # of each token, in both directions
     attention_mask: Bool[Tensor, "batch source"]  # False at padding
-    summary: Float[Tensor, "batch both"]  # the last state of either direction
+    summary: Float[Tensor, "batch both"]  # the last states of both directions
 
 
 class DecoderState(CrossAttentionCache):
-    """The recurrent state of a decoder, and the keys of the sources, which are computed once."""
+    """The cache of a `Seq2Seq` decoder: its recurrent state, and the keys of the sources, which are computed once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.state: State = ()
 
     def reorder(self, rows: Int[Tensor, "batch"]) -> None:
-        """Replace the text in each row of the batch by that of `rows`, as beam search requires."""
+        """Replace the text in each row `i` of the batch by the text in row `rows[i]`, as beam search requires."""
         self.state = tuple(part[rows] for part in self.state)
 
 
 class Seq2Seq(nn.Module):
-    """A recurrent encoder-decoder: a bidirectional encoder, and a decoder that writes the target word by word.
+    """A recurrent encoder-decoder: a bidirectional encoder, and a decoder that predicts the target token by token.
 
-    Without attention, the decoder starts from the encoder's last states and sees them at each step, so that everything
-    it knows of the source passes through one vector (Cho et al. 2014, figure 1). With attention, it sees at each step
-    an average of the source's states, weighted by their scores with its own state. Id 0 is padding.
+    The decoder starts from the encoder's last states. Without attention, these are also an input of each step, so that
+    all information about the source passes through one vector (Cho et al. 2014, figure 1). With attention, the input of
+    each step is an average of the source's states, weighted by attention from the decoder's state. Id 0 is padding.
 
     Args:
         source_vocab_size: number of source tokens.
         target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
         attention: `layers.AdditiveAttention`, `layers.DotAttention`, or None.
+        cell: `layers.RNN`, `layers.LSTM`, or another `layers.Cell`.
         dim: width of the embeddings.
-        hidden: width of the decoder's state; the encoder's is half of it in each direction.
-        dropout: probability in training for the embeddings and for the vectors from which logits are computed.
+        hidden: width of the decoder's state; the encoder's state has half of it in each direction.
+        dropout: dropout probability of the embeddings and of the vectors from which logits are computed.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class Seq2Seq(nn.Module):
         return self.decode(target, self.encode(source))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
-        """Read the source, once for all steps of the decoder."""
+        """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""
         attention_mask = source != 0
         states, ends = self.encoder(self.dropout(self.source(source)), mask=attention_mask)
         return Memory(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
@@ -94,13 +95,14 @@ class Seq2Seq(nn.Module):
     def decode(
         self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[DecoderState] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
-        """Return the logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
+        """Return the logits of the token after each target position (Bahdanau et al. 2015, sections 3.1 and A.2).
 
         Args:
-            target: the ids of the target's tokens.
-            memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
-            cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
-                computed.
+            target: the ids of the target's tokens, `[batch, target]`.
+            memory: the encoded sources: one for each target, or fewer, each shared by the same number of consecutive
+                targets.
+            cache: a cache from `new_cache()`, with which `target` continues the texts of earlier calls, and only its
+                positions are computed.
         """
         cache = [DecoderState()] if cache is None else cache
         check_parts(cache, 1)
@@ -121,7 +123,7 @@ class Seq2Seq(nn.Module):
         return [DecoderState()]
 
     def _start(self, decoder: DecoderState, memory: Memory, targets: int) -> None:
-        """Set the state before the first word, for so many targets of each source, and the keys."""
+        """Set the state before the first token, for `targets` targets of each source, and compute the keys."""
         state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(targets, dim=0)
         decoder.state = (state, *self.decoder.start(state)[1:])
         decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)

@@ -1,4 +1,4 @@
-"""The sparse Transformer: a GPT whose queries look at about sqrt(n) keys instead of n (Child et al. 2019)."""
+"""The sparse Transformer: a GPT whose queries attend to about sqrt(n) keys instead of n (Child et al. 2019)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,15 +14,17 @@ Pattern = Callable[[int], masks.Mask]
 
 
 class SparseTransformer(GPT):
-    """`GPT(vocab_size, mask=masks.strided(stride))`, computed by FlexAttention on a GPU, which skips what is forbidden.
+    """A GPT with a sparse causal mask; on a GPU, FlexAttention skips the forbidden blocks.
 
-    With a stride near the square root of the length n, a layer computes about n sqrt(n) cells, and information from a
-    word reaches every later position within two layers.
+    By default it is `GPT(vocab_size, mask=masks.strided(stride))`. With a stride near the square root of the length n,
+    a layer computes about n sqrt(n) cells, and information from a token reaches every later position within two layers.
 
     Args:
-        stride: size of the local window or block that is fully visible; of earlier positions, only some are.
-        pattern: `masks.strided`, for data that repeat at a known distance, or `masks.fixed`, for text; or a list, one
-            for each head in turn, such as `[masks.window, masks.dilated]` (section 5.1).
+        vocab_size: number of tokens.
+        stride: size of the local window or block in which all past keys are allowed; of earlier keys, only some are.
+        pattern: function from `stride` to a mask: `masks.strided`, for data that repeat at a known distance, or
+            `masks.fixed`, for text; or a list of such functions, one for each head in turn, such as `[masks.window,
+            masks.dilated]` (section 5.1).
         parts: arguments of `GPT`. With positions that bias scores, or heads narrower than 16, attention is computed
             densely.
 
@@ -36,7 +38,7 @@ class SparseTransformer(GPT):
         patterns = [pattern] if callable(pattern) else pattern
         mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
         super().__init__(vocab_size, mask=mask, **parts)
-        # at most one is stored: making it costs more than using it
+        # the last one is stored, since it takes longer to build than to use
         self.block_masks: dict[tuple[int, torch.device], Any] = {}
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
@@ -47,8 +49,8 @@ class SparseTransformer(GPT):
         return super().attention_mask(batch, length, start, device)
 
     def block_mask(self, length: int, device: torch.device) -> Any:
-        """Return the `BlockMask` for texts of this length, made when the length changes."""
+        """Return the `BlockMask` for texts of this length, which is built again when length or device change."""
         if (length, device) not in self.block_masks:
-            heads = self.heads if self.mask.heads else None  # equal masks are made once
+            heads = self.heads if self.mask.heads else None  # a mask for all heads is built once
             self.block_masks = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
         return self.block_masks[length, device]

@@ -21,22 +21,22 @@ class Memory(NamedTuple):
 
 
 class Transformer(nn.Module):
-    """An encoder-decoder: a bidirectional encoder, and a causal decoder that attends to the whole source.
+    """The encoder-decoder Transformer: a bidirectional encoder, and a causal decoder that attends to the whole source.
 
     Input embeddings are scaled by the square root of the width, and the target's embeddings are also the output weights
-    (section 3.4). Id 0 is padding, which is masked.
+    (section 3.4). Id 0 is padding; padding in the source is masked.
 
     Args:
         source_vocab_size: number of source tokens.
         target_vocab_size: number of target tokens; None for one vocabulary, and one table, for both languages.
         context: length of the longest training text, in tokens.
         layers: number of encoder blocks, and of decoder blocks.
-        heads: number of heads; divides `dim`.
-        dim: width.
-        dropout: dropped fraction of the embeddings and of each branch's output.
+        heads: number of attention heads; it must divide `dim`.
+        dim: width of the residual stream.
+        dropout: dropout probability of the embeddings and of each branch's output.
         positions: a class of `layers.positions`, for the self-attention of encoder and decoder.
-        residual: `pre_norm` (with a last norm on each half), or `post_norm` as in the paper.
-        activation: the nonlinearity of the feed-forward network; ReLU in the paper.
+        residual: `pre_norm` (with a final norm of encoder and decoder), or `post_norm` as in the paper.
+        activation: class of the activation function of the feed-forward network; ReLU in the paper.
         block: further arguments of `layers.Block`, such as `inner`.
     """
 
@@ -77,7 +77,7 @@ class Transformer(nn.Module):
         return self.decode(target, self.encode(source))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
-        """Read the source, once for all steps of the decoder."""
+        """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""
         attention_mask = source != 0
         x = self._embed(self.source, source)
         for block in self.encoder:
@@ -87,13 +87,14 @@ class Transformer(nn.Module):
     def decode(
         self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KVCache] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
-        """Return the logits after each target position; queries come from the target, keys and values from the memory.
+        """Return the logits of the token after each target position, given the encoded source.
 
         Args:
-            target: the ids of the target's tokens.
-            memory: of as many sources as targets, or of fewer, each shared by the same number of consecutive targets.
-            cache: from `new_cache()`; `target` then continues the texts seen before, and only its positions are
-                computed.
+            target: the ids of the target's tokens, `[batch, target]`.
+            memory: the encoded sources: one for each target, or fewer, each shared by the same number of consecutive
+                targets.
+            cache: a cache from `new_cache()`, with which `target` continues the texts of earlier calls, and only its
+                positions are computed.
         """
         caches: Sequence[KVCache | None] = [None] * (2 * len(self.decoder)) if cache is None else cache
         check_parts(caches, 2 * len(self.decoder))
@@ -107,14 +108,17 @@ class Transformer(nn.Module):
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def new_cache(self, length: int) -> list[KVCache]:
-        """Return an empty cache for targets of up to `length` tokens: for each block, the target's and the source's."""
+        """Return an empty cache for targets of up to `length` tokens.
+
+        For each block it has two entries, for self-attention and for cross-attention.
+        """
         return [cache for _ in self.decoder for cache in (KVCache(length), CrossAttentionCache())]
 
     def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5, start))
 
     def _init_weights(self) -> None:
-        """Initialize by Xavier uniform (Glorot & Bengio 2010); packed queries, keys, values are separate matrices."""
+        """Initialize by Xavier uniform (Glorot & Bengio 2010), packed queries, keys and values as separate matrices."""
         packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHeadAttention)}
         for module in self.modules():
             if isinstance(module, nn.Linear):

@@ -1,4 +1,4 @@
-"""Transformer-XL: a language model that reads segment by segment and remembers the one before (Dai et al. 2019)."""
+"""Transformer-XL: a language model over segments, with a memory of past states (Dai et al. 2019)."""
 
 import torch
 from torch import Tensor, nn
@@ -12,14 +12,15 @@ from tfviz.shapes import Float, Int
 
 
 class SegmentRecurrentBlock(Block):
-    """A block whose keys and values also come from the previous segment; the arguments are those of `Block`."""
+    """A block whose queries also attend to past states; the arguments are those of `Block`."""
 
     def forward(  # type: ignore[override]
         self, x: Float[Tensor, "batch position dim"], past: Float[Tensor, "batch past dim"], **attention
     ) -> tuple[Float[Tensor, "batch position dim"], Float[Tensor, "batch all dim"]]:
-        """Return the output for `x`, and all inputs of the attention, the past first.
+        """Return the output for `x`, and all inputs of the attention, detached: the past, then those for `x`.
 
-        No gradient flows into the past (section 3.2); its keys and values are computed with the current weights.
+        No gradient flows into the past (section 3.2). Keys and values of the past are computed with the current
+        weights.
         """
         seen = past
 
@@ -34,17 +35,22 @@ class SegmentRecurrentBlock(Block):
 
 
 class TransformerXL(nn.Module):
-    """A language model over segments, with relative positions and a memory of the previous segment.
+    """A language model over segments, with relative positions and a memory of past states in each layer.
 
-    Through the memory each layer reaches a segment further back than the one below: information travels
+    Each layer reaches `memory` tokens further back than the layer below, so that information travels over at most
     `layers` x `memory` tokens (section 3.2, figure 2).
 
     Args:
         vocab_size: number of tokens.
-        memory: how many past positions each layer keeps, in tokens.
+        memory: number of past positions whose states each layer stores.
+        layers: number of blocks.
+        heads: number of attention heads; it must divide `dim`.
+        dim: width of the residual stream.
+        dropout: dropout probability of the embeddings and of each branch.
+        residual: `pre_norm` or `post_norm`.
     """
 
-    context = 10**9  # tokens: no limit, since what lies beyond the memories is not seen
+    context = 10**9  # tokens: no limit, since only the memories are used
 
     def __init__(
         self,
@@ -66,7 +72,7 @@ class TransformerXL(nn.Module):
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
         self.norm = final_norm(dim, residual)
         init_weights(self)
-        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
+        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output matrix
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | None = None
@@ -74,8 +80,8 @@ class TransformerXL(nn.Module):
         """Return the logits of the token that follows each position.
 
         Args:
-            ids: the ids of the tokens.
-            cache: from `new_cache()`; then `ids` continue the segments seen before.
+            ids: the ids of the tokens, `[batch, position]`.
+            cache: a cache from `new_cache()`, with which `ids` continue the segments of earlier calls.
         """
         x = self.dropout(self.tokens(ids))
         pasts = cache or [x[:, :0]] * len(self.blocks)
@@ -91,5 +97,5 @@ class TransformerXL(nn.Module):
         return functional.linear(self.norm(x), self.tokens.weight)
 
     def new_cache(self) -> list[Tensor]:
-        """Return an empty memory, in which a call of the model stores the past states of each layer."""
+        """Return an empty cache, in which a call of the model stores the past states of each layer."""
         return []

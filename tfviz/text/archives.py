@@ -1,6 +1,6 @@
-"""Read plain, gzipped, zipped and tarred files without unpacking them.
+"""Readers of plain, gzipped, zipped and tarred files, which unpack nothing to disk.
 
-Since nothing is unpacked to disk, no member of an archive can be written outside a folder.
+No member of an archive can therefore be written outside its folder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def report_damage(path: Part) -> Iterator[None]:
         yield
     except (
         *(zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError),
-        RuntimeError,  # a zip with a password, or packed in a way that Python lacks
+        RuntimeError,  # an encrypted zip, or a compression method that Python lacks
     ) as error:
         raise ValueError(f"{path} is damaged: {error}; delete it and get it again") from error
 
@@ -37,8 +37,8 @@ def read_bytes(part: Part) -> bytes:
     """Return the content of a file (decompressed if it is a .gz) or of a zip member.
 
     Raises:
-        FileNotFoundError: there is no such file; a pipe or a folder does not count.
-        ValueError: it is damaged.
+        FileNotFoundError: the path is not a regular file.
+        ValueError: the file is damaged.
     """
     if not part.is_file():
         raise FileNotFoundError(f"there is no file {part}")
@@ -53,7 +53,7 @@ def read_text(part: Part) -> str:
 
 
 def decode(content: bytes, source: str) -> str:
-    """Decode UTF-8; a byte-order mark in front is dropped.
+    """Decode UTF-8 bytes; a leading byte-order mark is dropped.
 
     Raises:
         ValueError: the bytes are not UTF-8, or look like UTF-16: more than a tenth of the characters are NUL.
@@ -71,7 +71,7 @@ def zip_member(archive: Path, name: str) -> zipfile.Path:
     """Return one member of a zip archive.
 
     Raises:
-        ValueError: the archive has no such member.
+        ValueError: the archive is damaged, or has no such member.
     """
     with report_damage(archive):
         member = zipfile.Path(archive, name)
@@ -82,10 +82,14 @@ def zip_member(archive: Path, name: str) -> zipfile.Path:
 
 
 def iter_files(place: Path, wanted: Callable[[str], Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of each file below a folder or in a .tar.gz; unwanted files come without content.
+    """Yield the name and content of each file in a folder or a .tar.gz archive.
+
+    Args:
+        place: the folder, whose files are named relative to its parent, or the archive.
+        wanted: function of a name, true if the file is to be read; the content of other files is empty.
 
     Raises:
-        ValueError: the archive holds a link or a device.
+        ValueError: the archive is damaged, or holds a link or a device.
     """
     if place.is_dir():
         for path in filter(Path.is_file, place.rglob("*")):

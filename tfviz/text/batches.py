@@ -1,4 +1,4 @@
-"""Training batches of a text, indexed by step, so that a run can be resumed."""
+"""Batches for training language models, indexed by step, so that a run can be resumed."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ __all__ = [
     "step_generator", "step_seed",
 ]  # fmt: skip
 
-Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here
+Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # uint8 saves memory; batches are int64
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 
@@ -25,10 +25,10 @@ def step_generator(seed: int, step: int) -> torch.Generator:
 
 
 class EndlessBatches:
-    """Batches by number, one for each step of a training run of any length."""
+    """Base class of batches that are indexed by step and never end; iterating over them raises TypeError."""
 
     def __iter__(self) -> Iterator[Batch]:
-        # without this method Python would take batches 0, 1, 2, ... forever
+        # without this method, Python would iterate over batches 0, 1, 2, ... forever
         raise TypeError(
             f"{type(self).__name__} has no last batch: take batches[step], "
             "[batches[step] for step in range(20)], or a finite pass: text.in_order(ids, length, batch), or "
@@ -37,15 +37,18 @@ class EndlessBatches:
 
 
 class Windows(EndlessBatches):
-    """Random windows of a text and, as targets, the same windows one token later.
+    """Random windows of a text as inputs, and the same windows one token later as targets.
 
-    `windows[step]` depends on the seed and the step alone.
+    `windows[step]` is (inputs, targets), both int64 `[batch, position]`. It depends only on the seed and the step.
 
     Args:
-        ids: the text, [position], of any integer dtype, such as the bytes of enwik8; only batches are converted to
-            int64.
-        length: tokens in a window.
-        batch: windows in a batch.
+        ids: token ids of the text, `[position]`, of any integer dtype, such as the bytes of enwik8; only batches are
+            converted to int64.
+        length: number of tokens in a window.
+        batch: number of windows in a batch.
+
+    Raises:
+        ValueError: the text has no more than `length` tokens.
 
     >>> inputs, targets = Windows(torch.arange(50), length=3, batch=2, seed=1)[0]
     >>> (targets - inputs).tolist()
@@ -65,16 +68,17 @@ class Windows(EndlessBatches):
 
 
 class GrowingWindows(EndlessBatches):
-    """Windows that start short, with a constant number of tokens a batch (Press et al. 2021, "Shortformer").
+    """Windows that grow during training, with a constant number of tokens per batch (Press et al. 2021, "Shortformer").
 
-    A model first learns from near tokens, at more places of the text. Windows have a quarter of the length for a third
-    of the steps, half of it for another third, then all of it. `growing[step]` depends on the seed and the step alone.
+    Windows have a quarter of the length in the first third of the steps, half of it in the second third, and then the
+    full length. Batches of shorter windows have more rows, so that they cover more places of the text. `growing[step]`
+    depends only on the seed and the step.
 
     Args:
-        ids: the text, as for `Windows`.
-        length: tokens in a full window; at least 4.
-        batch: full windows in a batch; batches of shorter windows hold two or four times as many.
-        steps: length of the schedule; later steps have full windows.
+        ids: token ids of the text, as for `Windows`.
+        length: number of tokens in a full window; at least 4.
+        batch: number of full windows in a batch; batches of shorter windows have four times or twice as many.
+        steps: number of steps of the schedule; later steps have full windows.
 
     >>> growing = GrowingWindows(torch.arange(50), length=8, batch=3, steps=6)
     >>> [tuple(growing[step][0].shape) for step in range(7)]
@@ -92,16 +96,16 @@ class GrowingWindows(EndlessBatches):
 
 
 class RepeatedTokens(EndlessBatches):
-    """Rows that repeat a block of random tokens (Olsson et al. 2022).
+    """Batches of rows that each repeat a block of random tokens (Olsson et al. 2022).
 
-    The next token can be predicted only by finding the current token's earlier occurrence and copying the token after
-    it, as an induction head does. `repeated[step]` depends on the seed and the step alone.
+    A model can predict the next token only by finding the previous occurrence of the current token and copying the
+    token after it, as an induction head does. `repeated[step]` depends only on the seed and the step.
 
     Args:
         vocab_size: tokens are drawn uniformly from 0 to `vocab_size` - 1.
-        length: tokens in a row.
-        batch: rows in a batch; each draws a block of its own.
-        block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
+        length: number of tokens in a row.
+        batch: number of rows in a batch; each repeats a block of its own.
+        block: minimum and maximum number of tokens in a block; by default an eighth and a half of `length`.
 
     >>> inputs, targets = RepeatedTokens(vocab_size=9, length=7, batch=2, block=(3, 3), seed=1)[0]
     >>> inputs.tolist()[0], targets.tolist()[0]
@@ -128,14 +132,19 @@ class RepeatedTokens(EndlessBatches):
 
 
 class Streams:
-    """Several streams of a text, read segment by segment, for models that remember the last segment.
+    """Parallel streams of a text, read segment by segment, for models with a memory of the previous segment.
 
-    `streams[step]` is (inputs, targets, places), in which row `b` continues row `b` of the step before. A place is the
-    number of the stream and that of the segment in it. After `len(streams)` steps each stream begins again.
+    `streams[step]` is (inputs, targets, places): int64 `[batch, position]` twice, and `[batch, 2]`. Row `b` continues
+    row `b` of the previous step. A place is (index of the stream, index of the segment in it). After `len(streams)`
+    steps each stream starts again.
 
     Args:
-        ids: the text, cut into `batch` streams of equal length; the remainder at its end is dropped.
-        length: tokens in a segment.
+        ids: token ids of the text, cut into `batch` streams of equal length; the remainder at the end is dropped.
+        length: number of tokens in a segment.
+        batch: number of streams.
+
+    Raises:
+        ValueError: the text is too short for one segment of each stream.
 
     >>> streams = Streams(torch.arange(14), length=3, batch=2)
     >>> [streams[step][0].tolist() for step in range(len(streams))]
@@ -156,7 +165,7 @@ class Streams:
         self.inputs, self.targets = (ids[start:][: batch * stream].view(batch, stream) for start in (0, 1))
 
     def __len__(self) -> int:
-        """Number of segments in a stream."""
+        """Return the number of segments in a stream."""
         return self.segments
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -169,7 +178,7 @@ class Streams:
 
 
 def in_order(ids: Ids, length: int, batch: int) -> Iterator[Batch]:
-    """Return the text in batches of consecutive windows without overlap; the last, incomplete window is dropped."""
+    """Return an iterator over batches of consecutive windows without overlap; an incomplete last window is dropped."""
     _check_windows(ids, length, batch)
     count = (len(ids) - 1) // length
     inputs = ids[: count * length].view(count, length)

@@ -1,4 +1,4 @@
-"""Batch rows of similar length with padding, and form pairs of sentences."""
+"""Padded batches of rows of similar length, special tokens, and BERT's pairs of sentences."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 __all__ = ["Batches", "Buckets", "Rows", "add_special_tokens", "pad", "sentence_pairs"]
 
-Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
+Rows = Sequence[Tensor] | Tensor  # ids of rows of different lengths, or one number for each row
 
 
 def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batch position"]:
-    """Join rows of different lengths into one tensor, padded at their ends.
+    """Stack rows of ids of different lengths into one int64 tensor, padded with `value` on the right.
 
     Raises:
-        ValueError: there are no rows.
+        ValueError: there are no rows, or a row does not have exactly one axis.
 
     >>> pad([torch.tensor([5, 6]), torch.tensor([7])]).tolist()
     [[5, 6], [7, 0]]
@@ -37,7 +37,7 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
 
 
 def add_special_tokens(rows: Sequence[Tensor], bos: int | None = None, eos: int | None = EOS) -> list[Tensor]:
-    """Return each row with the token `bos` added before it, `eos` after it, or both."""
+    """Return each row with the id `bos` before it and the id `eos` after it; None adds nothing."""
     _check_rows(rows)
     at_least(0, bos=bos or 0, eos=eos or 0)
     prefix = [] if bos is None else [torch.tensor([bos])]
@@ -56,17 +56,19 @@ def _check_rows(rows: Sequence[Tensor]) -> None:
 
 
 def _pad(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
-    """Pad as int64, which holds every id and padding value."""
+    """Pad rows on the right as int64, which holds every id and padding value."""
     return torch.nn.utils.rnn.pad_sequence([row.long() for row in rows], batch_first=True, padding_value=value)
 
 
 class Buckets(EndlessBatches):
     """Batches of rows of similar length; `buckets[step]` depends only on the seed and the step.
 
-    An epoch of `len(buckets)` steps contains every row once; rows of the same length are grouped anew in each epoch.
+    An epoch of `len(buckets)` steps contains every row once. Each epoch shuffles the batches, and the rows of equal
+    length among them.
 
     Args:
-        columns: parallel columns of the data: lists of ids, which are padded, or a tensor with one number for each row.
+        columns: parallel columns of the data. Each is a list of rows of ids, which are padded, or a tensor with one
+            number for each row.
         max_tokens: the maximum number of tokens in a batch, including padding, counted in its longest column.
 
     Raises:
@@ -86,10 +88,10 @@ class Buckets(EndlessBatches):
             longest = int(self.lengths.argmax())
             raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {max_tokens}")
         self.cuts = _cuts(self.lengths.sort().values.tolist(), max_tokens)
-        self._epoch = -1  # that of the rows' order at hand
+        self._epoch = -1  # the epoch for which `_rows` and `_batches` were drawn
 
     def __len__(self) -> int:
-        """Number of batches in an epoch."""
+        """Return the number of batches in an epoch."""
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
@@ -103,12 +105,12 @@ class Buckets(EndlessBatches):
         return self._batch(self._rows[slice(*self.cuts[self._batches[index]])])
 
     def in_order(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield every row once, from short to long; the k-th row yielded is row `order[k]`."""
+        """Yield batches that contain every row once, shortest first; the k-th row is row `order[k]` of the data."""
         yield from (self._batch(self.order[start:stop]) for start, stop in self.cuts)
 
     @property
     def order(self) -> Int[Tensor, "row"]:
-        """Indices of the rows from short to long."""
+        """Indices of the rows, sorted by length, shortest first."""
         return self.lengths.argsort(stable=True)
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, ...]:
@@ -119,7 +121,7 @@ class Buckets(EndlessBatches):
 
 
 def _row_lengths(columns: Sequence[Rows]) -> Tensor:
-    """Return the length of each row in its longest column; check the columns."""
+    """Check the columns, and return the length of each row in its longest column."""
     if any(isinstance(column, Tensor) and not column.dim() for column in columns):
         raise ValueError("a column is one number; give a list of rows of ids, or a number for each row")
     counts = [len(column) for column in columns]
@@ -151,18 +153,20 @@ def sentence_pairs(
 ) -> tuple[list[Tensor], list[Tensor], Int[Tensor, "pair"]]:
     """Return rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
 
-    Half of the second sentences follow the first in its document, half come from another document (Devlin et al. 2019,
-    section 3.1). Pairs longer than `length` tokens are truncated at the end of the longer sentence, then of both.
+    With probability 1/2 the second sentence is the one that follows the first in its document; otherwise it is drawn
+    from another document (Devlin et al. 2019, section 3.1). Pairs longer than `length` tokens are truncated at the end
+    of the longer sentence, or at the end of both if both are long.
 
     Args:
         documents: for each document, the ids of each sentence; at least two documents, one of them with two sentences.
-        length: the maximum number of tokens in a pair, including special tokens.
-        cls: the id of `[CLS]`; by default that of tokenizers that `tfviz.text` builds.
-        sep: the id of `[SEP]`; by default that of tokenizers that `tfviz.text` builds.
+        length: the maximum number of tokens in a pair, including special tokens; at least 5.
+        cls: the id of `[CLS]`; by default its id in tokenizers trained by `tfviz.text`.
+        sep: the id of `[SEP]`; by default its id in tokenizers trained by `tfviz.text`.
         seed: the seed of the random numbers.
 
     Raises:
-        ValueError: no document has two sentences.
+        ValueError: there are fewer than two documents, none has two sentences, a sentence is empty, or `length` is
+            below 5.
     """
     check_seed(seed)
     at_least(0, cls=cls, sep=sep)

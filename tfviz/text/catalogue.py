@@ -1,4 +1,4 @@
-"""The corpora that can be loaded by name: their files, addresses, SHA-256 sums and licences."""
+"""The corpora that can be loaded by name, with their files, URLs, SHA-256 sums and licences."""
 
 from dataclasses import dataclass
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 class File:
     """One file of a corpus, as its authors publish it."""
 
-    path: str  # below the data folder
+    path: str  # relative to the data folder
     url: str
     sha256: str
-    members: tuple[str, ...] = ()  # what is read of an archive
+    members: tuple[str, ...] = ()  # the members of an archive that are read
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Corpus:
     about: str
     licence: str
     source: str
-    files: tuple[File, ...] = ()  # none where Python carries the text
+    files: tuple[File, ...] = ()  # empty if the text comes with Python
     reader: str = "corpora.load()"
 
 

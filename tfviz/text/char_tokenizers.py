@@ -1,4 +1,4 @@
-"""Encode text as ids and back: characters and bytes."""
+"""Character-level and byte-level tokenizers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tfviz.validation import describe, validated
 
 
 class Characters:
-    """A tokenizer of single characters; a character's id is its place in `characters`.
+    """A character-level tokenizer; the id of a character is its index in `characters`.
 
     >>> tokenizer = Characters.from_text("the cat")
     >>> tokenizer.encode("cat").tolist(), len(tokenizer)
@@ -40,7 +40,7 @@ class Characters:
     @classmethod
     @validated
     def from_text(cls, text: str) -> Characters:
-        """Build the tokenizer of all characters in `text`, in code-point order."""
+        """Build a tokenizer of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class Characters:
         """Return the id of each character.
 
         Raises:
-            ValueError: the tokenizer lacks a character; the message names the first.
+            ValueError: a character is not in the vocabulary; the message names the first one.
         """
         points = _code_points(check_text(text))
         slots = numpy.searchsorted(self._points, points, sorter=self._order)
@@ -72,7 +72,7 @@ class Characters:
         return "".join(self.pieces(ids))
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """Yield the text of ids one by one, as soon as it is known."""
+        """Yield the character of each id, as the ids arrive."""
         return (self.characters[index] for index in check_ids(ids, len(self)))
 
     def tokens(self, ids: Int[Tensor, "position"]) -> list[str]:
@@ -85,7 +85,7 @@ class Characters:
 
 
 class Bytes:
-    """The 256 byte values of UTF-8: encodes any text, in any script, without a vocabulary to build.
+    """A byte-level tokenizer, whose ids are the bytes of UTF-8; it encodes any text and needs no training.
 
     >>> Bytes().encode("né").tolist(), Bytes().tokens(Bytes().encode("né!"))
     ([110, 195, 169], ['n', 'c3', 'a9', '!'])
@@ -116,7 +116,7 @@ class Bytes:
         return bytes(check_ids(ids, len(self))).decode("utf-8", "replace")
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """Yield the text of ids as they come; a character of several bytes is yielded when it is complete."""
+        """Yield the decoded text as the ids arrive; a character of several bytes is yielded when it is complete."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         yield from (piece for index in check_ids(ids, len(self)) if (piece := decoder.decode(bytes([index]))))
         if rest := decoder.decode(b"", final=True):
@@ -132,7 +132,9 @@ class Bytes:
 
 
 def check_text(text: str, name: str = "text") -> str:
-    """Return `text` if it is a string; checking the annotation would cost as much as encoding.
+    """Return `text` after checking that it is a string.
+
+    Methods that encode call this instead of using `validated`, whose check would take as long as the encoding.
 
     Raises:
         TypeError: `text` is not a string.
@@ -143,7 +145,7 @@ def check_text(text: str, name: str = "text") -> str:
 
 
 def check_ids(ids: Iterable, size: int) -> Iterator[int]:
-    """Yield the ids of a text as ints if they are tokens of a tokenizer of this size.
+    """Yield the ids as ints, after checking that each is an integer from 0 to `size - 1`.
 
     Raises:
         TypeError: `ids` is not iterable, or holds values other than integers.

@@ -1,7 +1,7 @@
-"""Load real text by name: from the folder `TFVIZ_DATA`, else from the cache, else from the network.
+"""Text corpora by name, from the folder `TFVIZ_DATA`, the download cache, or the network, in this order.
 
-Each downloaded file is checked by its SHA-256 and kept in the cache. In place of an archive, its folder may hold the
-unpacked content. `pydoc` comes with every Python and needs no file.
+The SHA-256 of each downloaded file is checked, and the file is kept in the cache. The folder of an archive may hold its
+unpacked content instead. `pydoc` comes with Python and needs no file.
 """
 
 import os
@@ -17,7 +17,7 @@ from tfviz.text.catalogue import CORPORA, Corpus, File
 
 __all__ = ["CORPORA", "cache", "fetch", "load", "parts", "paths", "split", "verify"]
 
-FILE_STATES = (  # a corpus has the first state in this order that one of its files has
+FILE_STATES = (  # a corpus has the first of these states that any of its files has
     "differs",
     "partly",
     "unpacked",
@@ -26,24 +26,23 @@ FILE_STATES = (  # a corpus has the first state in this order that one of its fi
     "embedded",
 )
 
-CALLED_FROM = "TFVIZ_CALLED_FROM"  # the environment variable of kernels with the folder in which `tfviz run` was called
+CALLED_FROM = "TFVIZ_CALLED_FROM"  # environment variable of kernels: the folder in which `tfviz run` was called
 
 
 def load(name: str) -> str:
-    """Return the text of a corpus, downloaded on first use, or that of a UTF-8 file, given its path.
+    """Return the text of a corpus, which is downloaded on first use, or of a UTF-8 file, given its path.
 
-    A path that leads nowhere from the current folder is tried from the folder in which `tfviz run` was called, which
-    runs lessons elsewhere, and from the folder `TFVIZ_DATA`.
-
-    Line endings are converted to line feeds, and a leading byte-order mark is dropped.
+    A relative path is looked up in the current folder, in the folder in which `tfviz run` was called (lessons run in
+    another one), and in the folder `TFVIZ_DATA`. Line endings are converted to line feeds, and a leading byte-order
+    mark is dropped.
 
     >>> load("pydoc")[:26]
     'The "assert" statement\\n***'
 
     Raises:
         LookupError: no corpus and no file has this name.
-        ValueError: the file is not UTF-8, empty or damaged, or the corpus is not a single text; the message then names
-            the function that reads it.
+        ValueError: the file is not UTF-8, is empty or damaged; or the corpus is not a single text, and the message
+            names the function that reads it.
         ConnectionError: the corpus is not on this machine and could not be downloaded; the message says where to put
             it.
     """
@@ -78,12 +77,12 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
 
 
 def paths(name: str, *only: str) -> list[Path]:
-    """Return the paths of a corpus's files, or where absent ones may be put; `only` selects some of them."""
+    """Return the paths of a corpus's files, or where absent files may be put; `only` selects files by name."""
     return [path for file in _select_files(name, only) for path in _locate(file)]
 
 
 def cache() -> Path:
-    """Return the folder for downloads: `TFVIZ_CACHE`, or this system's default."""
+    """Return the folder for downloads: `TFVIZ_CACHE`, or the operating system's default."""
     with extra("lessons"):
         import pooch
 
@@ -91,12 +90,12 @@ def cache() -> Path:
 
 
 def fetch(name: str, *only: str) -> list[Path]:
-    """Download the missing files of a corpus; return the paths of all."""
+    """Download the missing files of a corpus and return the paths of all; `only` selects files by name."""
     return [path for file in _select_files(name, only) for path in _fetch(name, file)]
 
 
 def parts(name: str) -> list[Part]:
-    """Fetch a corpus and return its readable parts: files, or the listed members of a zip archive."""
+    """Download a corpus if it is missing, and return its readable parts: files, or listed members of zip archives."""
     found: list[Part] = []
     for file in _select_files(name):
         for path in _fetch(name, file):
@@ -109,8 +108,8 @@ def verify(name: str) -> str:
     """Compare the files of a corpus with their published SHA-256.
 
     Returns:
-        `ok`, `embedded` (no file), `absent`, `partly` (some files are absent), `differs` (a local folder still takes
-            precedence) or `unpacked` (only archives have a published sum).
+        `ok`, `embedded` (the corpus has no file), `absent`, `partly` (some files are absent), `differs` (a file has
+            another sum, and is used nevertheless) or `unpacked` (only the archive has a published sum).
     """
     states = {_file_state(file) for file in _find_corpus(name).files} or {"embedded"}
     if "absent" in states and len(states) > 1:
@@ -148,7 +147,7 @@ def _select_files(name: str, only: tuple[str, ...] = ()) -> list[File]:
 
 
 def _own_text(name: str) -> Path | None:
-    """Return the path of a user's text: here, where `tfviz run` was called, or in the folder `TFVIZ_DATA`."""
+    """Return the path of a user's text: here, where `tfviz run` was called, or in `TFVIZ_DATA`; None if absent."""
     path = Path(os.path.expanduser(name))
     for place in (path, os.environ.get(CALLED_FROM, "") / path):
         if os.path.isfile(place):
@@ -173,17 +172,17 @@ def _folders() -> Iterator[Path]:
 
 
 def _locate(file: File) -> list[Path]:
-    """Return the path of a file or its unpacked members, or the path in the first folder, where it may be put."""
+    """Return the path of a file or its unpacked members; if it is absent, the path where it may be put."""
     return _find(file) or [next(_folders()) / file.path]
 
 
 def _find(file: File) -> list[Path]:
-    """Return the path of a file or its unpacked members; nothing if it is absent."""
+    """Return the path of a file or its unpacked members; an empty list if it is absent."""
     for folder in _folders():
         path = folder / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
             unpacked = [path.parent / name for name in names]
-            if unpacked and all(part.is_file() or part.is_dir() for part in unpacked):  # a pipe would be waited for
+            if unpacked and all(part.is_file() or part.is_dir() for part in unpacked):  # reading a pipe would block
                 return unpacked
         if path.is_file():
             return [path]
@@ -200,7 +199,7 @@ def _fetch(name: str, file: File) -> list[Path]:
 
 
 def _download(name: str, file: File, target: Path) -> None:
-    """Download one file; a failed download leaves nothing behind."""
+    """Download one file to `target`; a failed download leaves no file behind."""
     with extra("lessons"):
         import pooch
 

@@ -1,4 +1,4 @@
-"""Load data sets for training: labelled reviews, sentence pairs, ratings, bytes; see `corpora` for their locations."""
+"""Data sets for training: labelled reviews, sentence pairs, ratings and bytes; `corpora` locates their files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIR_SPLITS = ("train", "val", "test_2016_flickr")
 
 @dataclass(frozen=True)
 class Reviews:
-    """Texts and their labels: 1 positive, 0 negative."""
+    """Reviews and their sentiment labels: 1 for positive, 0 for negative."""
 
     texts: list[str]
     labels: Int[Tensor, "review"]
@@ -42,10 +42,11 @@ class Ratings:
     """Ratings of films by users, in stars.
 
     Attributes:
-        users: consecutive ids from 0.
-        movies: consecutive ids from 0, of the movies that somebody rated; `titles` are in their order.
-        values: stars, 0.5 to 5 in halves.
-        genres: of each title, such as "Comedy|Romance"; empty where they are not known.
+        users: id of each rating's user, `[rating]`, counted from 0.
+        movies: id of each rating's film, `[rating]`: its index in `titles`.
+        values: each rating in stars, `[rating]`, from 0.5 to 5 in halves.
+        titles: title of each film.
+        genres: genres of each film, such as "Comedy|Romance"; an empty list if they are not known.
     """
 
     users: Int[Tensor, "rating"]
@@ -65,7 +66,7 @@ class Ratings:
             raise ValueError("values hold NaN or infinity; give stars, 0.5 to 5")
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
-        """Return a random `share` of the ratings for training and the rest for evaluation; ids and titles stay.
+        """Return a random `share` of the ratings for training and the rest for evaluation, with unchanged ids.
 
         Raises:
             ValueError: one part would be empty.
@@ -83,19 +84,19 @@ class Ratings:
 
 
 def reviews(split: str = "train") -> Reviews:
-    """Load the Large Movie Review Dataset: 25,000 reviews to train on, 25,000 to test on, half of them positive.
+    """Load a split of the Large Movie Review Dataset, `train` or `test`: 25,000 reviews, half of them positive.
 
-    Reviews are sorted by their numbers, the positive review of a number before the negative one, so that in the
-    original data positive and negative alternate. `<br />` becomes a newline. Maas et al. 2011,
+    Reviews are sorted by their numbers, the positive review of a number before the negative one, so that positive and
+    negative reviews alternate in the original data. `<br />` is replaced by a newline. See Maas et al. 2011,
     https://aclanthology.org/P11-1015.
 
     Raises:
-        ValueError: there is no such split; the archive or folder is not in the original's layout
+        ValueError: there is no such split, or the archive or folder does not have the original layout
             `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
     """
     checks.one_of(("train", "test"), split=split)
     place = corpora.fetch("imdb")[0]
-    review = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(?:(\d+)_\d+\.txt|[^.].*)")  # .NAME is a file manager's
+    review = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(?:(\d+)_\d+\.txt|[^.].*)")  # hidden files are skipped
     rows, folders = [], set()
     for name, content in archives.iter_files(place, review.fullmatch):
         folders.add(name.rpartition("/")[0])
@@ -116,10 +117,10 @@ def reviews(split: str = "train") -> Reviews:
 
 
 def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], list[str]]:
-    """Load captions of Multi30k in two languages, aligned line by line.
+    """Load a split of Multi30k: image captions in two languages, aligned line by line.
 
-    There are 29,000 pairs in `train`, 1,014 in `val` and 1,000 in `test_2016_flickr`, in en, de and fr. Elliott et al.
-    2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
+    The languages are en, de and fr. There are 29,000 pairs in `train`, 1,014 in `val` and 1,000 in `test_2016_flickr`.
+    See Elliott et al. 2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
 
     Raises:
         ValueError: there is no such language or split, or source and target are the same language; otherwise as for
@@ -133,7 +134,7 @@ def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], li
 
 
 def parallel(source_file: str | Path, target_file: str | Path) -> tuple[list[str], list[str]]:
-    """Read your own sentence pairs: two UTF-8 files, plain or .gz, whose lines translate each other.
+    """Read sentence pairs from two UTF-8 files, plain or gzipped, whose lines with the same number correspond.
 
     Raises:
         ValueError: a line is empty, or one file has more lines than the other; nothing is dropped silently.
@@ -146,13 +147,13 @@ def parallel(source_file: str | Path, target_file: str | Path) -> tuple[list[str
 
 
 def ratings() -> Ratings:
-    """Load MovieLens, its latest small edition: about 100,000 ratings of films.
+    """Load MovieLens `ml-latest-small`: about 100,000 ratings of films by users.
 
-    Harper & Konstan 2015, https://doi.org/10.1145/2827872.
+    See Harper & Konstan 2015, https://doi.org/10.1145/2827872.
 
     Raises:
-        ValueError: a row is damaged (the message names file and line), or a film is listed twice, or rated twice by one
-            user.
+        ValueError: a row is damaged (the message names file and line), a film is listed twice, or a user rated a film
+            twice.
     """
     movies_file, ratings_file = corpora.parts("movielens")
     movie_rows = _table(movies_file, movieId=int, title=str, genres=str)
@@ -174,9 +175,10 @@ def ratings() -> Ratings:
 
 
 def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tensor, "test"]]:
-    """Load bytes of Wikipedia for training, validation and testing: 90, 5 and 5 of its 100 million.
+    """Load enwik8, 100 million bytes of Wikipedia: 90 million for training, 5 for validation and 5 for testing.
 
-    The usual split (Al-Rfou et al. 2019; Dai et al. 2019); a file of another length is split at the same shares.
+    This is the usual split (Al-Rfou et al. 2019; Dai et al. 2019). A file of another length is split in the same
+    proportions.
 
     Raises:
         ValueError: the file is damaged.
@@ -193,7 +195,7 @@ def _check_unique(values: Iterable[Any], what: str) -> None:
 
 
 def _lines(path: Path) -> list[str]:
-    # only \n ends a line: str.splitlines would also cut at U+2028 and the like, and shift all that follows
+    # str.splitlines would also split at U+2028 and similar characters, and shift the lines that follow
     lines = [line.removesuffix("\r") for line in archives.read_text(path).removesuffix("\n").split("\n")]
     if empty := [index for index, line in enumerate(lines, 1) if not line.strip()]:
         raise ValueError(f"{path}, line {empty[0]}, is empty; take this line out of both files")
@@ -201,7 +203,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _table(part: archives.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
-    """Parse columns of a CSV file, each by its function; other columns are ignored."""
+    """Parse the named columns of a CSV file, each with its function; other columns are ignored."""
     reader = csv.DictReader(io.StringIO(archives.read_text(part), newline=""), strict=True)
     try:
         if missing := columns.keys() - set(reader.fieldnames or []):

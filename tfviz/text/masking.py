@@ -1,4 +1,4 @@
-"""Hide random tokens of batches: word dropout, and the masked-language-model task."""
+"""Batches with randomly replaced tokens: word dropout, and the masked-language-model task."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tfviz.validation import describe
 
 
 class WordDropout(EndlessBatches):
-    """Batches with a random share of tokens replaced by the unknown token (Iyyer et al. 2015, section 3.2).
+    """Batches in which random tokens are replaced by the unknown token (Iyyer et al. 2015, section 3.2).
 
-    A model that cannot rely on any single word has to use several. Other parts of a batch are unchanged.
+    A model that cannot rely on any single token has to use several. Other parts of a batch are unchanged.
 
     Args:
-        batches: `batches[step][0]` are ids of a tokenizer of `Subwords`.
-        p: fraction of the tokens that become `[UNK]`; padding is never replaced.
+        batches: batches whose first part is the ids, `[batch, position]`, of a tokenizer trained by `tfviz.text`.
+        p: probability with which a token becomes `[UNK]`; padding is never replaced.
     """
 
     def __init__(self, batches: Batches, p: float, *, seed: int = 0):
@@ -38,22 +38,24 @@ class WordDropout(EndlessBatches):
 
 
 class MaskedTokens(EndlessBatches):
-    """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
+    """Batches of the masked-language-model task: ids with hidden tokens, and the original tokens as targets.
 
-    By default 15 % of the tokens are to be predicted; of these, 80 % are replaced by `[MASK]`, 10 % by another token,
-    and 10 % are unchanged (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0,
-    `[PAD]`, at all other tokens, and further parts of a batch, such as segments, follow unchanged. Special tokens are
-    never hidden. At least one token of each batch is predicted, unless all are special.
+    By default 15 % of the tokens are selected for prediction; of these, 80 % are replaced by `[MASK]`, 10 % by a random
+    token, and 10 % are unchanged (Devlin et al. 2019, section 3.1). Special tokens are never selected. At least one
+    token of each batch is selected, unless all are special.
+
+    `masked[step]` is (ids, targets, ...). The targets are the original ids of the selected tokens, and 0, `[PAD]`,
+    elsewhere. Further parts of a batch, such as segments, follow unchanged.
 
     Args:
-        batches: `batches[step][0]` are ids of the vocabulary.
-        tokenizer: the tokenizer, with `[PAD]` at 0 and a `[MASK]`; the number of tokens is enough for one that
-            `tfviz.text` built.
-        mlm_probability: fraction of the tokens that are to be predicted.
+        batches: batches whose first part is the ids, `[batch, position]`.
+        tokenizer: the tokenizer, which has a `[MASK]` and a `[PAD]` with the id 0; or, if `tfviz.text` trained it, its
+            number of tokens.
+        mlm_probability: fraction of the tokens that are selected for prediction.
 
     Raises:
-        ValueError: `mlm_probability` is not a fraction; the tokenizer has only special tokens, or a `[PAD]` whose id
-            is not 0.
+        ValueError: `mlm_probability` is not between 0 and 1; the tokenizer has only special tokens, or a `[PAD]` whose
+            id is not 0.
         KeyError: the tokenizer has no `[PAD]` or no `[MASK]`.
     """
 
@@ -103,7 +105,7 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
 
 
 def _special_ids(tokenizer: SubwordTokenizer) -> dict[str, int]:
-    """Return the ids of the special tokens that exist."""
+    """Return the ids of the special tokens that the tokenizer has."""
     if tokenizer["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {tokenizer['[PAD]']}; models and losses take {PAD} for padding")
     ids = {"[MASK]": tokenizer["[MASK]"]}

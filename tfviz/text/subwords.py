@@ -1,4 +1,4 @@
-"""Encode text as pieces of words and back, through a tokenizer of `tokenizers`."""
+"""Subword tokenizers of the library `tokenizers`, and the special tokens."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from tfviz.validation import validated
 __all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "Subwords", "as_tokenizer"]
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
-PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # their ids, in every tokenizer built here
-SPECIAL_TOKEN_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # their names in transformers, and in a page
-CHECKSUM_KEY = "sha256"  # of the rest of the file; in its part `model`, where `tokenizers` ignores unknown keys
+PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # ids in every tokenizer trained by `tfviz.text`
+SPECIAL_TOKEN_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # names in transformers, and in a page
+CHECKSUM_KEY = "sha256"  # key of the file's checksum, in the part `model`, where `tokenizers` ignores it
 Ids = Iterable[int] | Tensor
 
 
 def as_tokenizer(tokenizer: Any) -> Any:
-    """Return a tokenizer as `Subwords` of a copy, and any other tokenizer unchanged.
+    """Return a copy of a Hugging Face tokenizer, wrapped in `Subwords`, or any other tokenizer unchanged.
 
     Args:
-        tokenizer: a tokenizer of `tokenizers`, a fast one of transformers, or any other object that encodes.
+        tokenizer: a `tokenizers.Tokenizer`, a fast tokenizer of transformers, or any other object that encodes.
     """
     if isinstance(tokenizer, Subwords):
         return tokenizer
@@ -52,16 +52,20 @@ def as_tokenizer(tokenizer: Any) -> Any:
 
 
 class Subwords:
-    """A tokenizer of subwords, which encodes text as ids and back with a `tokenizers.Tokenizer`.
+    """A subword tokenizer, which encodes and decodes text with a `tokenizers.Tokenizer`.
 
     Train one with `train_bpe`, `train_wordpiece`, `train_whole_words` or `train_characters`, or `load` one from a
-    `tokenizer.json`. Encoding adds no special token, and "[MASK]" in a text is six characters; `tokenizer["[MASK]"]` is
-    the id of that token.
+    `tokenizer.json`. Encoding adds no special tokens and recognizes none: "[MASK]" in a text is six characters.
+    `tokenizer["[MASK]"]` is the id of the special token.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`.
-        special: special tokens by name, where they differ from `SPECIAL_TOKENS`, such as `{"mask": "<mask>"}`; the
-            names are `SPECIAL_TOKEN_NAMES`.
+        special: the special tokens that differ from `SPECIAL_TOKENS`, by name, such as `{"mask": "<mask>"}`; the names
+            are `SPECIAL_TOKEN_NAMES`.
+
+    Raises:
+        TypeError: `tokenizer` is not a `tokenizers.Tokenizer`.
+        ValueError: `special` has an unknown name, or a token that the tokenizer lacks.
     """
 
     def __init__(self, tokenizer: Any, special: Mapping[str, str] | None = None):
@@ -71,9 +75,9 @@ class Subwords:
                 f"tokenizer is a {kind}; give a tokenizers.Tokenizer, such as a fast one's backend_tokenizer"
             )
         self.backend_tokenizer = tokenizer
-        tokenizer.encode_special_tokens = True  # as text; a file does not keep this
+        tokenizer.encode_special_tokens = True  # encode them as ordinary text; a file does not store this
         self._labels = TokenLabels(tokenizer)
-        self._counted = (0, 0)  # tokens, and one more than the highest id
+        self._counted = (0, 0)  # number of tokens, and the highest id plus one
         for name, token in (special or {}).items():
             if name not in SPECIAL_TOKEN_NAMES:
                 raise ValueError(f"special names {name!r}; it can name {', '.join(SPECIAL_TOKEN_NAMES)}")
@@ -82,7 +86,7 @@ class Subwords:
         self._special = dict(zip(SPECIAL_TOKEN_NAMES, SPECIAL_TOKENS)) | dict(special or {})
 
     def __len__(self) -> int:
-        """Number of ids, from 0 to the highest, including ids without a token."""
+        """Return the number of ids, from 0 to the highest one, including ids without a token."""
         count = self.backend_tokenizer.get_vocab_size()
         if count != self._counted[0]:  # a token was added
             self._counted = count, 1 + max(self.backend_tokenizer.get_vocab().values(), default=-1)
@@ -104,7 +108,7 @@ class Subwords:
         return self.encode_all([check_text(text)])[0]
 
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
-        """Return the ids of many texts, encoded on all cores.
+        """Return the ids of each text; the texts are encoded in parallel on all cores.
 
         Raises:
             ValueError: `texts` is a single string, or a text holds a lone surrogate.
@@ -114,7 +118,7 @@ class Subwords:
         texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
         try:
             rows = self.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-        except TypeError as error:  # its word for half of a pair, which Python's strings can hold
+        except TypeError as error:  # what `tokenizers` raises for a lone surrogate
             raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is not text") from error
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
@@ -123,7 +127,7 @@ class Subwords:
         return self.backend_tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
-        """Yield the text of ids one by one, as soon as it is known."""
+        """Yield the decoded text as the ids arrive, without special tokens; incomplete characters are held back."""
         with extra("lessons"):
             from tokenizers.decoders import DecodeStream
 
@@ -133,7 +137,7 @@ class Subwords:
             if piece := stream.step(self.backend_tokenizer, index):
                 length += len(piece)
                 yield piece
-        if rest := self.decode(seen)[length:]:  # bytes of a character that never became complete
+        if rest := self.decode(seen)[length:]:  # an incomplete character at the end
             yield rest
 
     def tokens(self, ids: Ids) -> list[str]:
@@ -142,16 +146,16 @@ class Subwords:
 
     @validated
     def spans(self, text: str) -> list[int]:
-        """Return, for each token of `text`, the number of its word; words are separated by white space.
+        """Return the index of the word that contains each token of `text`; words are separated by white space.
 
-        White space belongs to the word after it, as in tokens that hold both, or to the last word at the end.
+        White space belongs to the word after it; at the end of the text, it belongs to the last word.
         """
         ends = [word.end() for word in re.finditer(r"\S+", text)]
         offsets = self.backend_tokenizer.encode(text, add_special_tokens=False).offsets
         return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
-        """Return the pairs that byte-pair encoding merged, in the order learned; labelled as in `tokens`."""
+        """Return the merges of byte-pair encoding in the order learned, as pairs of labels; none for other models."""
         pairs = json.loads(self.backend_tokenizer.to_str())["model"].get("merges", [])
         return [(self._labels.label(left), self._labels.label(right)) for left, right in pairs]
 
@@ -166,11 +170,11 @@ class Subwords:
         return {"kind": "subwords", **spec, "special": self._special_ids(), "hexadecimal": hexadecimal}
 
     def to_decoding_spec(self) -> dict[str, Any]:
-        """Return plain values from which a page decodes, for tokenizers that encode in Python only."""
+        """Return plain values from which a page decodes ids, for tokenizers that can encode only in Python."""
         return {**decoding_spec(self.backend_tokenizer), "special": self._special_ids()}
 
     def _special_ids(self) -> dict[str, int]:
-        """Return the ids of the special tokens that exist, by purpose."""
+        """Return the ids of the special tokens that the tokenizer has, by `SPECIAL_TOKEN_NAMES`."""
         ids = {name: self.backend_tokenizer.token_to_id(token) for name, token in self._special.items()}
         return {name: index for name, index in ids.items() if index is not None}
 
@@ -179,7 +183,7 @@ class Subwords:
         """Write `tokenizer.json`, readable by any library based on `tokenizers`, with a checksum of its content.
 
         Args:
-            path: the file, or a folder for it.
+            path: the file, or the folder in which to write `tokenizer.json`.
         """
         content = json.loads(self.backend_tokenizer.to_str())
         content["model"][CHECKSUM_KEY] = _checksum(content)
@@ -192,9 +196,9 @@ class Subwords:
         """Read a tokenizer from a `tokenizer.json`, or from a folder that contains one.
 
         Raises:
-            FileNotFoundError: there is no such file, but perhaps a pipe.
-            ValueError: the file is damaged: it is not JSON, not a tokenizer, or differs from what `save` wrote. Files
-                from other programs have no checksum and are accepted if they can be read.
+            FileNotFoundError: the path is not a regular file.
+            ValueError: the file is not JSON, is not a tokenizer, or differs from what `save` wrote. Files from other
+                programs have no checksum and are accepted if they can be read.
         """
         with extra("lessons"):
             from tokenizers import Tokenizer
@@ -209,7 +213,7 @@ class Subwords:
             raise ValueError(f"{file} was altered or is damaged: its checksum is another one; build or fetch it again")
         try:
             return cls(Tokenizer.from_str(json.dumps(content)))
-        except Exception as error:  # `tokenizers` has no other class for its own
+        except Exception as error:  # `tokenizers` raises plain `Exception`
             raise ValueError(f"{file} is damaged, or not a tokenizer.json: {error}; build or fetch it again") from error
 
 
@@ -221,5 +225,5 @@ def _tokenizer_path(path: str | Path) -> Path:
 
 
 def _checksum(content: Any) -> str:
-    """Return the SHA-256 of the values, which does not depend on indentation."""
+    """Return the SHA-256 of JSON values, which does not depend on indentation or on the order of keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

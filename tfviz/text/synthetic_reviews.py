@@ -1,4 +1,4 @@
-"""Generate graded film reviews from a small grammar, whose negations a bag of words cannot resolve."""
+"""Synthetic film reviews with grades, from a small grammar with negations that a bag of words cannot resolve."""
 
 from dataclasses import dataclass
 
@@ -23,13 +23,13 @@ AGREEING_CONJUNCTIONS, OPPOSING_CONJUNCTIONS = ("and",), ("but", "although")
 
 @dataclass(frozen=True)
 class Review:
-    """A review and the score of each of its words.
+    """A synthetic review with its grade, its label, and the contribution of each word to the grade.
 
     Attributes:
-        words: tokens, without white space.
-        grade: the sum of the clauses' strengths, never 0.
-        label: 1 where the grade is positive, 0 where it is negative.
-        cues: what each word adds to the grade; they sum to it.
+        words: the words, without white space.
+        grade: the sum of the strengths of the clauses, never 0.
+        label: 1 if the grade is positive, 0 if it is negative.
+        cues: the contribution of each word to the grade; their sum is the grade.
     """
 
     words: tuple[str, ...]
@@ -42,11 +42,11 @@ class Review:
 def reviews(count: int, *, seed: int = 0) -> list[Review]:
     """Draw reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
-    An adjective has a strength of -2, -1, 1 or 2. Its modifiers apply from the adjective outwards: "very" doubles the
-    strength and "slightly" halves it, then "not" reverses and halves it, and "never" reverses it: bad -1, not bad 0.5,
-    not very bad 1. A word's cue is the change that it makes when it is applied, so "not very bad" has the cues 3, -1,
-    -1. The grade is the sum over the clauses; a review of grade 0 is drawn again. "and" joins clauses of the same sign,
-    "but" and "although" others.
+    An adjective has a strength of -2, -1, 1 or 2, which its modifiers change. First "very" doubles the strength, or
+    "slightly" halves it. Then "not" reverses and halves it, or "never" reverses it. So the strength of "bad" is -1, of
+    "not bad" 0.5, of "not very bad" 1. A word's cue is the change of the strength by this word: the cues of "not very
+    bad" are 3, -1, -1. The grade is the sum of all strengths; a review of grade 0 is drawn again. "and" joins clauses
+    of the same sign, "but" and "although" join clauses of opposite sign.
 
     >>> review = reviews(1, seed=72)[0]
     >>> " ".join(review.words), review.grade, review.label
@@ -64,7 +64,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
 
 
 def check_count(count: int, seed: int) -> None:
-    """Check that this number of examples fits into memory; each takes about half a kilobyte."""
+    """Check the seed, and that `count` examples of about half a kilobyte each fit into memory."""
     at_least(1, count=count)
     fits_memory(count=count, size_of_one=128)
     check_seed(seed)

@@ -1,6 +1,7 @@
-"""Generate tasks with known answers, whose gold word alignments define where attention should look.
+"""Synthetic translation tasks with gold word alignments: dates, numbers, and letters to copy, reverse or sort.
 
-Words are already tokens: none contains white space, and they can be joined by spaces without loss.
+The alignments define where attention should look. Each word is one token: no word contains white space, so that words
+can be joined by spaces without loss.
 """
 
 import re
@@ -22,7 +23,7 @@ NUMBER_LANGUAGES = ("en", "de", "fr", "ja")
 ISO_DATE_FORMAT = "yyyy-MM-dd"
 FIRST_DATE, DAY_COUNT = date(1950, 1, 1), 36525  # up to 2049-12-31
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-MAX_LETTERS = 1_000_000  # letters of a text
+MAX_LETTERS = 1_000_000  # letters in a source
 MAX_NUMBER = 1_000_000
 WORD_PATTERN = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
 
@@ -31,12 +32,12 @@ Order = Callable[[Sequence[str]], list[int]]
 
 @dataclass(frozen=True)
 class Example:
-    """One pair of a task.
+    """A source and its target, with their gold alignment.
 
     Attributes:
         source: the words of the source.
         target: the words of the target.
-        gold: pairs (target position, source position) of words that belong together.
+        gold: the alignment, as pairs (target position, source position) of words.
     """
 
     source: tuple[str, ...]
@@ -55,7 +56,7 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     Args:
         count: the number of dates.
         source: en, de, fr or zh.
-        target: `iso` (2021-03-05), or one of these four in its format `long`.
+        target: `iso` (2021-03-05), or en, de, fr or zh for the `long` format of that language.
         seed: the seed of the random numbers.
 
     >>> example = dates(1, "en", seed=2)[0]
@@ -75,13 +76,14 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
 
 
 def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = MAX_NUMBER) -> list[Example]:
-    """Draw numbers in words (num2words), to be written in digits; all digit counts are equally frequent.
+    """Draw numbers spelled out by num2words, to be written in digits; all numbers of digits are equally likely.
 
-    Hyphens and commas are removed, German compounds are split, and each Japanese character is a word. Gold is found in
-    the same way in every language: the words of a digit are those that disappear when this digit alone becomes 0
-    (between the common beginning and the common end of both texts; a final s, as in eins or cents, is ignored). So
-    thirteen belongs to both of its digits, hundred to one, thousand in twelve thousand to neither, and "and" to every
-    digit without which it would be absent; a 0 has no words.
+    Hyphens and commas are removed, German compounds are split, and each Japanese character is a word. The gold
+    alignment is found in the same way in every language: a digit is aligned with the words that disappear when only
+    this digit becomes 0. These are the words between the common prefix and the common suffix of the two spellings; a
+    final s, as in "eins" or "cents", is ignored. So "thirteen" is aligned with both of its digits, "hundred" with one,
+    "thousand" in "twelve thousand" with none, and "and" with every digit without which it would be absent. A digit 0
+    is aligned with no word.
 
     Args:
         count: the number of examples.
@@ -106,7 +108,13 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = MAX
 
 
 def copy(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw random letters to be copied: `length[0]` to `length[1]` of the first `vocab_size` letters of the alphabet.
+    """Draw sequences of random letters, to be copied.
+
+    Args:
+        count: the number of examples.
+        length: the minimum and the maximum number of letters in a sequence.
+        vocab_size: the number of letters to draw from, counted from a; at most 26.
+        seed: the seed of the random numbers.
 
     >>> example = copy(1, (2, 3), vocab_size=3)[0]
     >>> example.source == example.target, sorted(example.gold)
@@ -116,19 +124,22 @@ def copy(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, 
 
 
 def reverse(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
-    """Generate `count` examples: random letters, and the same letters in reverse; see `copy`."""
+    """Draw sequences of random letters, to be reversed; the arguments are those of `copy`."""
     return _letter_examples(count, length, vocab_size, seed, lambda letters: list(range(len(letters)))[::-1])
 
 
 def sort(count: int, length: tuple[int, int] = (3, 9), vocab_size: int = 26, *, seed: int = 0) -> list[Example]:
-    """Generate `count` examples: random letters, and the same letters sorted (stable); see `copy`."""
+    """Draw sequences of random letters, to be sorted; the arguments are those of `copy`.
+
+    Equal letters keep their order.
+    """
     return _letter_examples(
         count, length, vocab_size, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
     )
 
 
 def _patterns(language: str) -> list[str]:
-    """Return all formats of the language for year, month and day, with or without a weekday."""
+    """Return the language's formats for year (of four digits), month and day, with or without a weekday."""
     with extra("lessons"):
         from babel import Locale
 
@@ -167,7 +178,7 @@ def _date_words(day: date, pattern: str, language: str) -> list[tuple[str, str]]
 
 
 def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
-    """Return an example from (field, word) pairs, in which words of the same field are aligned, (target, source)."""
+    """Return an example from (field, word) pairs of a source and a target; words of the same field are aligned."""
     pairs = product(enumerate(written), enumerate(read))
     gold = frozenset((t, s) for (t, (goal, _)), (s, (field, _)) in pairs if field and field == goal)
     return Example(tuple(word for _, word in read), tuple(word for _, word in written), gold)
@@ -194,9 +205,9 @@ def _number_example(number: int, spell_out: Callable[[int], list[str]]) -> Examp
 
 
 def _removed_words(words: list[str], others: list[str]) -> range:
-    """Return the indices of the words between the common prefix and the common suffix."""
+    """Return the indices of `words` between the prefix and the suffix that they have in common with `others`."""
     a, b = ([word.removesuffix("s") for word in side] for side in (words, others))
-    # The end first: three hundred and three without its hundreds keeps its last three, not its first.
+    # The suffix first: "three hundred and three" without its hundreds keeps its last "three", not its first.
     end = _common_prefix(a[::-1], b[::-1])
     return range(_common_prefix(a[: len(a) - end], b[: len(b) - end]), len(a) - end)
 

@@ -1,4 +1,4 @@
-"""Label tokens for a picture, by their text or their bytes, and export their decoded texts for a page."""
+"""Visible labels of tokens, by their text or their bytes, and the decoded text of each token for a page."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 VISIBLE_SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # for invisible characters
 BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # SentencePiece's token for a byte
 PRINTABLE_BYTES = [*range(33, 127), *range(161, 173), *range(174, 256)]
-# Byte-level BPE writes each byte as one printable character: itself where it is one, else one from U+0100 on
+# Byte-level BPE writes each byte as a printable character: its own if it has one, otherwise one from U+0100 on
 BYTE_LEVEL_BYTES = {chr(byte): byte for byte in PRINTABLE_BYTES}
 BYTE_LEVEL_BYTES |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE_BYTES)))}
 
 
 def visible_sign(character: str) -> str:
-    """Return a character as it is shown: a symbol for a space or a control character."""
+    """Return a visible symbol for a space or a control character, and any other character unchanged."""
     return VISIBLE_SIGNS.get(character) or (chr(0x2400 + ord(character)) if character < " " else character)
 
 
 class TokenLabels:
-    """Labels for the tokens of a `tokenizers.Tokenizer`, whose decoder shows how tokens encode bytes."""
+    """Visible labels for the tokens of a `tokenizers.Tokenizer`, whose decoder determines how tokens encode bytes."""
 
     def __init__(self, tokenizer: Any):
         self._tokenizer, decoder = tokenizer, tokenizer.decoder
@@ -28,7 +28,7 @@ class TokenLabels:
         self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
 
     def id_label(self, index: int) -> str:
-        """Return the label of an id; for an id without a token, the id in ⟨⟩."""
+        """Return the label of an id's token; for an id without a token, the id in ⟨⟩."""
         token = self._tokenizer.id_to_token(index)
         return f"⟨{index}⟩" if token is None else self.label(token)
 
@@ -46,7 +46,7 @@ class TokenLabels:
         return text if any(map(str.isprintable, text)) else None
 
     def to_bytes(self, token: str) -> bytes:
-        """Return the bytes that a token stands for."""
+        """Return the UTF-8 bytes that a token encodes."""
         if self._byte_level and all(sign in BYTE_LEVEL_BYTES for sign in token):
             return bytes(BYTE_LEVEL_BYTES[sign] for sign in token)
         if self._byte_fallback and (byte := BYTE_FALLBACK.fullmatch(token)):
@@ -55,15 +55,15 @@ class TokenLabels:
 
 
 def decoding_spec(tokenizer: Any) -> dict[str, Any]:
-    """Return plain values from which a page decodes the ids of any tokenizer, while Python encodes.
+    """Return plain values from which a page decodes the ids of any tokenizer; text is encoded in Python.
 
-    The keys are `texts`, the text of each id; `bytes`, the bytes of ids that are not whole characters; and `names`, the
-    labels that differ from the texts.
+    The keys are `texts`, the text of each id; `bytes`, the bytes of ids that are not whole characters; `names`, the
+    labels that differ from the texts; and `kind`, which is "kernel".
     """
     labels = TokenLabels(tokenizer)
     size = 1 + max(tokenizer.get_vocab().values(), default=-1)
     tokens = [tokenizer.id_to_token(index) for index in range(size)]
-    before = tokenizer.encode("a", add_special_tokens=False).ids  # at the front of a text some decoders drop a space
+    before = tokenizer.encode("a", add_special_tokens=False).ids  # some decoders drop a space at the start of a text
     front = len(tokenizer.decode(before))
     texts = [text[front:] for text in tokenizer.decode_batch([[*before, index] for index in range(size)])]
     partial = {i: list(labels.to_bytes(tokens[i] or "")) for i, text in enumerate(texts) if "\ufffd" in text}

@@ -1,4 +1,4 @@
-"""The protocols of tokenizers: what the package needs of those of `tfviz.text`, and of your own."""
+"""Protocols of tokenizers: the methods that a tokenizer needs to be used with `tfviz`."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from torch import Tensor
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The protocol of tokenizers, such as `Characters`, `Bytes` and `Subwords`."""
+    """The protocol of tokenizers for generation, such as `Characters`, `Bytes` and `Subwords`."""
 
     def encode(self, text: str) -> Tensor: ...
 
@@ -17,7 +17,7 @@ class Tokenizer(Protocol):
 
 @runtime_checkable
 class SubwordTokenizer(Protocol):
-    """The protocol of tokenizers with special tokens, such as `Subwords`."""
+    """The protocol of tokenizers that look up special tokens and encode many texts, such as `Subwords`."""
 
     def __len__(self) -> int: ...
 

@@ -1,8 +1,8 @@
-"""Export a `tokenizers.Tokenizer` as plain values, from which a page encodes and decodes as it does.
+"""Export of a `tokenizers.Tokenizer` as plain values, from which a page encodes and decodes in the same way.
 
-Unicode grows every year, and a browser may implement another version than `tokenizers`. So the sets of letters, spaces,
-marks and so on are exported, too, as `tokenizers` itself classifies them. A set of characters is a list of run lengths,
-alternately outside and inside the set, from U+0000; the last run extends to the end.
+A browser may implement another version of Unicode than `tokenizers`. The sets of letters, spaces, marks and so on are
+therefore exported, too, as `tokenizers` classifies them. A set of characters is a list of run lengths, alternately
+outside and inside the set, from U+0000; the last run extends to the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy
 
 ADVICE = "make it with text.train_bpe, train_wordpiece, train_whole_words or train_characters, or use it in Python"
-# The code points to ask about. All between is alike: surrogates, which are in no text; unassigned ones; private ones
+# The code points to classify. Each gap has code points of one kind: surrogates (in no text), unassigned, or private use
 CODE_POINTS = numpy.r_[0:0xD800, 0xE000:0x34000, 0x3FFF0:0x40010, 0xDFFF0:0xE1000, 0xEFFF0:0xF0010, 0xFFFF0:0x100010]
 CODE_POINTS = numpy.r_[CODE_POINTS, 0x10FFF0:0x110000]
 SUPPORTED_KINDS = {  # part of a tokenizer -> kinds that a page supports
@@ -36,7 +36,7 @@ REQUIRED_SETTINGS: dict[str, dict[str, Any]] = {  # kind -> settings that must h
 
 
 def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
-    """Return the tokens and the stages of the tokenizer: normalizers, splitter, model, joiner.
+    """Return a tokenizer's tokens and its stages (normalizers, splitter, model, joiner) as plain values.
 
     Raises:
         ValueError: the tokenizer has a part that pages do not support.
@@ -59,7 +59,7 @@ def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
         "model": _model(parts["model"], tokenizer.get_vocab(with_added_tokens=False), parts["pre_tokenizer"]["type"]),
         "joiner": _joiner(parts["decoder"]),
     }
-    return deepcopy(spec)  # the sets of characters are cached
+    return deepcopy(spec)  # callers may change the result, and the sets of characters are cached
 
 
 def _unsupported_error(reason: str, advice: str = ADVICE) -> ValueError:
@@ -67,7 +67,7 @@ def _unsupported_error(reason: str, advice: str = ADVICE) -> ValueError:
 
 
 def _supported_type(part: Any, name: str) -> str:
-    """Return the type of a part, if a page supports it with these settings."""
+    """Return the type of a part; raise ValueError unless a page supports it with these settings."""
     kind = part["type"] if part else "None"
     if kind not in SUPPORTED_KINDS[name]:
         raise _unsupported_error(f"its {name} is {kind}")
@@ -127,7 +127,7 @@ def _joiner(part: Any) -> dict[str, Any]:
 
 @cache
 def _byte_words() -> dict[str, Any]:
-    """Return the character sets of GPT-2's rule: letters, numbers and white space."""
+    """Return the character sets by which GPT-2's pre-tokenizer splits: letters, numbers and white space."""
     from tokenizers import Regex, pre_tokenizers
 
     outside = {"letters": r"\P{L}+", "numbers": r"\P{N}+", "spaces": r"\S+"}
@@ -137,7 +137,7 @@ def _byte_words() -> dict[str, Any]:
 
 @cache
 def _words_and_signs(kind: str) -> dict[str, Any]:
-    """Return the characters of words, and those that each form a word of their own."""
+    """Return the characters that form words together, and those that each form a word of their own."""
     from tokenizers import pre_tokenizers
 
     rule = getattr(pre_tokenizers, kind)()
@@ -182,7 +182,7 @@ def _strip_accents() -> dict[str, Any]:
     from tokenizers import normalizers
 
     nfd: Callable[[str], str] = normalizers.NFD().normalize_str
-    # U+0334 goes to the front of all marks that attach elsewhere, and U+0345 to the end
+    # NFD moves U+0334 before all marks that attach elsewhere, and U+0345 after them
     moving = [
         nfd(f"{sign}\u0334")[0] != sign or nfd(f"\u0345{sign}")[0] != "\u0345"
         for sign in map(chr, CODE_POINTS.tolist())
@@ -204,7 +204,7 @@ def _normalized(normalizer: Any) -> list[str]:
 
 
 def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
-    """Return runs of the characters that a splitter keeps, or that form `count` words after "a"."""
+    """Return the run lengths of the characters that a splitter keeps, or that form `count` words after "a"."""
     inside = numpy.zeros(len(CODE_POINTS), dtype=bool)
     for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODE_POINTS.tolist()))):
         inside[start:stop] = not count or len(splitter.pre_tokenize_str("a" + span[0])) == count
@@ -212,6 +212,6 @@ def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
 
 
 def _run_lengths(inside: Any) -> list[int]:
-    """Return the lengths of the runs outside and inside, alternating."""
+    """Return the lengths of the runs of code points outside and inside a set, alternating."""
     turns = numpy.flatnonzero(numpy.diff(numpy.asarray(inside, dtype=int), prepend=0))
     return numpy.diff(CODE_POINTS[turns], prepend=0).tolist()

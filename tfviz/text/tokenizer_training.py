@@ -1,4 +1,4 @@
-"""Train tokenizers on texts with the library `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
+"""Training of tokenizers with the library `tokenizers`: byte-pair encoding, WordPiece, whole words, characters."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,18 +10,21 @@ from tfviz.text.subwords import SPECIAL_TOKENS, Subwords
 
 MAX_WORD_LENGTH = 100  # characters; longer words are split, since the trainer's time grows with the square
 LONG_WORD_PART = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
-MAX_VOCAB_SIZE = 10**8  # the trainer allocates memory for them at the start
+MAX_VOCAB_SIZE = 10**8  # tokens; the trainer allocates memory for all of them at the start
 
 
 def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = False) -> Subwords:
-    """Learn byte-level byte-pair encoding: any text can be encoded and is decoded exactly (Sennrich et al. 2016).
+    """Train a byte-level BPE tokenizer, which encodes any text and decodes it exactly (Sennrich et al. 2016).
 
-    A word of more than 100 characters is learned in parts of that length, so that no pair crosses two parts.
+    In training, a word of more than 100 characters is split into parts of that length; no merge crosses two parts.
 
     Args:
         texts: the texts to learn from.
         vocab_size: number of tokens, including special tokens and the 256 bytes.
-        lower: convert the texts to lower case first.
+        lower: convert texts to lower case, in training and in encoding.
+
+    Raises:
+        ValueError: `vocab_size` is too small, or there is no text.
     """
     with extra("lessons"):
         from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -36,9 +39,12 @@ def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = Fal
 
 
 def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = True) -> Subwords:
-    """Learn WordPiece as in BERT (Devlin et al. 2019): words and punctuation, with `##` before pieces inside a word.
+    """Train a WordPiece tokenizer as in BERT, with `##` before pieces inside a word (Devlin et al. 2019).
 
-    `vocab_size` includes the special tokens and every letter, alone and inside a word; `lower` also removes accents.
+    Args:
+        texts: the texts to learn from.
+        vocab_size: number of tokens, including special tokens and every letter, alone and inside a word.
+        lower: convert texts to lower case and remove accents.
     """
     with extra("lessons"):
         from tokenizers import models, trainers
@@ -55,7 +61,13 @@ def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool
 
 
 def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """Build a tokenizer of the `vocab_size` most frequent words and runs of punctuation; all others become `[UNK]`."""
+    """Train a word-level tokenizer of the most frequent words and runs of punctuation; all others become `[UNK]`.
+
+    Args:
+        texts: the texts to learn from.
+        vocab_size: number of tokens, including special tokens.
+        lower: convert texts to lower case.
+    """
     with extra("lessons"):
         from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
@@ -66,7 +78,7 @@ def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: 
 
 
 def train_characters(texts: Iterable[str], vocab_size: int = 1000) -> Subwords:
-    """Build a tokenizer of the `vocab_size` most frequent characters."""
+    """Train a tokenizer of the most frequent characters, `vocab_size` with special tokens; others become `[UNK]`."""
     with extra("lessons"):
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
@@ -126,7 +138,7 @@ def _bert_tokenizer(model: Any, lower: bool) -> Any:
 
 
 def _alphabet(tokenizer: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the letters of words, and those among them that can stand inside a word."""
+    """Return the letters that occur in words, and those of them that can stand inside a word."""
 
     def words(text: str) -> list[tuple]:
         return tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
