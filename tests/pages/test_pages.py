@@ -15,6 +15,7 @@ from browser import (
     named,
     numbers,
     pixels,
+    plain,
     press,
     read,
     says,
@@ -27,6 +28,7 @@ from browser import (
 )
 
 from tfviz import view
+from tfviz.look import AttentionMaps
 
 pytest_plugins = ["browser"]
 QUERIES = ["die", "Katze", "sitzt", "dort", "."]
@@ -112,7 +114,7 @@ def test_each_head_has_its_own_stable_picture(open_view):
 def test_value_under_cursor_updates_with_head(open_view):
     some = cross_attention_maps()
     page = open_view(view.head(some, 0, 0))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "ArrowDown", "]")
     assert read(page) == ("Katze", "the", f"{shown(weights(some, 0, 1))[1, 0]:.2g}")
     press(page, "PageDown")
@@ -122,18 +124,18 @@ def test_value_under_cursor_updates_with_head(open_view):
 def test_overview_opens_marks_and_combines_heads(open_view):
     some = cross_attention_maps()
     page = open_view(view.heads(some))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown")
     best = weights(some, 1, 2).amax(-1).mean()
     assert says(page) == f"layer 1, head 2: the strongest key of a query has {best:.2g} on average"
     assert numbers(page)[1, 2] == float(f"{best:.2g}")
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     before = pixels(page)
     press(page, "Enter")
     assert named(page) == "Layer 1, head 2"
     assert focused(page, "aria-label").startswith("Heatmap")
     exactly(page, weights(some, 1, 2))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "Escape")
     assert named(page) == "2 layers × 3 heads"
     press(page, "Home", "Space", "ArrowUp", "End", "Space")
@@ -157,7 +159,7 @@ def test_overview_opens_marks_and_combines_heads(open_view):
 
 def test_overview_click_opens_and_shift_click_marks(open_view):
     page = open_view(view.heads(cross_attention_maps()))
-    box = page.locator("canvas").bounding_box()
+    box = page.locator("canvas").first.bounding_box()
     for x in range(60, 700, 20):
         page.mouse.move(box["x"] + x, box["y"] + 50)
         if says(page).startswith("layer 0, head 1"):
@@ -183,7 +185,7 @@ def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_p
     assert colours(page)[1] == []
     assert len(colours(page)[0]) == 1
     page = open_view(view.heads(some))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "ArrowRight", "Space", "ArrowDown", "Space", "3")
     assert named(page) == "Heads 0.1, 1.1"
     found, legend = colours(page)
@@ -193,7 +195,7 @@ def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_p
 
 def test_number_keys_switch_tabs(open_view):
     page = open_view(view.heads(maps(queries=6, keys=6, causal=True, query_tokens=SIX)))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     ways = {"1": "All heads", "2": "One head", "3": "Lines", "4": "Words"}
     for key in "2341421":
         press(page, key)
@@ -206,7 +208,7 @@ def test_number_keys_switch_tabs(open_view):
 
 def test_key_without_effect_does_not_steal_focus_later(open_view):
     page = open_view(view.head(cross_attention_maps(), 0, 0))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "2")
     control(page, "Layer").focus()
     choose(page, "Layer", "1")
@@ -235,7 +237,7 @@ def test_locked_rows_and_columns_fade_other_cells(open_view):
     page.mouse.move(0, 0)
     page.locator("canvas").blur()
     assert pixels(page) == plain
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "Home", *["ArrowUp"] * 5, "ArrowDown", "Space", "ArrowRight", "ArrowRight", "c", "ArrowDown", "Enter")
     assert changed(free, colours(page, places)) == kept([1, 2], [2])
     press(page, "Space", "C")
@@ -259,7 +261,7 @@ def test_hidden_keys_are_left_out_and_rows_renormalized(open_view):
         choose(page, "Hide", option)
         assert table(page)[0] == [word for i, word in enumerate(KEYS) if i not in hidden]
         exactly(page, drop_keys(own, *hidden) if hidden else own)
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "ArrowRight", "c", "End", "ArrowLeft", "ArrowLeft", "c")
     choose(page, "Hide", "locked keys")
     assert table(page)[0] == ["the", "sits", "over", ".", "</s>"]
@@ -290,7 +292,7 @@ def test_sources_support_unequal_depths(open_view):
     }
     page = open_view(view.groups(**parts))
     assert named(page) == "Encoder, 3 layers × 2 heads"
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, "ArrowDown", "ArrowDown", "ArrowRight", "Enter")
     exactly(page, weights(parts["encoder"], 2, 1))
     for name, (layer, head) in {"decoder": (1, 1), "cross": (0, 1), "encoder": (2, 1)}.items():
@@ -317,7 +319,7 @@ def test_lines_update_with_sliders_and_heads(open_view):
     assert named(page) == "Heads 1.0, 1.2, 1.1"
     seen.append(pixels(page))
     assert len(set(seen)) == 6
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     press(page, *["ArrowDown"] * 5)
     assert says(page).startswith("“f” → 1.0: ")
     for head, part in zip((0, 2, 1), says(page).removeprefix("“f” → ").split("; ")):
@@ -384,10 +386,37 @@ def test_words_arrow_keys_work_with_hidden_or_merged_keys(open_view, name, optio
 
 def test_single_head_has_no_overview(open_view):
     page = open_view(view.head(maps(1, 1, 1, 1, query_tokens=["one"]), 0, 0))
-    page.locator("canvas").focus()
+    page.locator("canvas").first.focus()
     assert read(page) == ("one", "one", "1")
     press(page, "Escape", "1")
     assert page.get_by_role("tab", selected=True).inner_text() == "One head"
     page.get_by_role("tab", selected=True).focus()
     press(page, "ArrowLeft")
     assert page.get_by_role("tab", selected=True).inner_text() == "Words"
+
+
+def selected_head(page):
+    """The sentence above the sheet, and the name of the map beside it, if there is one."""
+    inner = page.locator(".overview .panels:visible canvas")
+    name = inner.get_attribute("aria-label").partition(":")[0] if inner.count() else None
+    return plain(page.locator(".finding").inner_text()), name
+
+
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (600, False)])
+def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_it_fits(open_view, width, beside):
+    back = torch.eye(6).roll(-2, 1).tril()
+    back[:2, 0] = 1
+    back[1, 1:] = 0
+    even = torch.ones(6, 6).tril()
+    weights = torch.stack([back, even / even.sum(-1, keepdim=True)])[None]
+    page = open_view(view.heads(AttentionMaps(weights, list("abcdef"), mask=even.bool())), width=width)
+    first = ("Layer 0, head 0 looks two letters back in 4 of 5 places.", "Layer 0, head 0" if beside else None)
+    assert selected_head(page) == first
+    box = page.locator("canvas").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.8)
+    settled(page)
+    second = ("Layer 0, head 1 looks at the first letter in 5 of 5 places.", "Layer 0, head 1" if beside else None)
+    assert selected_head(page) == second
+    page.mouse.move(0, 0)
+    settled(page)
+    assert selected_head(page) == first

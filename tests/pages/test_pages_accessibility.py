@@ -51,7 +51,7 @@ def test_canvas_focus_outline_is_not_clipped(open_view, mode):
     page = open_view(KINDS["heads"]())
     page.get_by_role("tab").nth(mode).click()
     settled(page)
-    canvas, before = page.locator("canvas").bounding_box(), Image.open(page_picture(page)).convert("RGB")
+    canvas, before = page.locator("canvas").first.bounding_box(), Image.open(page_picture(page)).convert("RGB")
     page.keyboard.press("Escape")
     while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
         page.keyboard.press("Tab")

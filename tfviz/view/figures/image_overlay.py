@@ -92,13 +92,18 @@ class MapsOnImage:
         """The axis whose tokens can be selected: the keys if only the queries are patches, otherwise the queries."""
         return "cols" if self.rows and not self.cols else "rows"
 
+    @property
+    def selectable_tokens(self) -> list[str]:
+        """Return the labels of the axis on which a token is selected."""
+        return self.maps.query_tokens if self.side == "rows" else self.maps.key_tokens
+
     def first_token(self, layer: int, head: int, token: int | str | None) -> int:
         """Return the index of the initially selected token on the axis `side`, chosen as `view.image` describes.
 
         Raises:
             LookupError: there is no such token.
         """
-        words: list[str] = getattr(self.maps, self.side)
+        words = self.selectable_tokens
         if isinstance(token, str):
             if token not in words:
                 raise LookupError(f"token is {token!r}; there are: {', '.join(words[:12])}{', …' * (len(words) > 12)}")
@@ -143,7 +148,7 @@ def image_overlay(
     """Draw the image with the selected patch outlined, beside up to 8 heads' weights over the image, on one scale."""
     heads = maps_on_image.maps.shape[1]
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
-    word = getattr(maps_on_image.maps, maps_on_image.side)[token]
+    word = maps_on_image.selectable_tokens[token]
     title = (
         title
         or f"Layer {layer}: {f'what “{word}” looks at' if maps_on_image.side == 'rows' else f'what looks at “{word}”'}"
