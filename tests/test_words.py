@@ -67,7 +67,7 @@ def test_script_filenames_have_no_banned_words():
 
 
 def test_constants_have_descriptive_names():
-    modules = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("view/js/**/*.js"), *PACKAGE.glob("suite/js/*.js")]
+    modules = [*PACKAGE.rglob("*.py"), *PACKAGE.glob("view/js/**/*.js"), *PACKAGE.glob("lessons/js/*.js")]
     constants = {name: path.name for path in modules for name in CONSTANT.findall(path.read_text("utf-8"))}
     assert {"MAX_PAGE_BYTES", "CONTROLS_WIDTH"} <= constants.keys()
     bare = {f"{path}: {name}" for name, path in constants.items() if name.lower() in BARE}

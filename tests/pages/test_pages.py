@@ -420,3 +420,11 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     page.mouse.move(0, 0)
     settled(page)
     assert selected_head(page) == first
+
+
+def test_numbers_in_cells_are_those_of_the_static_picture(open_view):
+    torch.manual_seed(3)
+    weights = torch.rand(2, 2, 5, 7).softmax(-1)
+    weights[1, 0, 0] = torch.tensor([0.985, 0.005, 0.0049, 0.0051, 0.0, 0.0, 0.0])  # 8 bits would say 0.98
+    page = open_view(view.head(AttentionMaps(weights, QUERIES, list("abcdefg")), 1, 0))
+    torch.testing.assert_close(numbers(page), shown(weights[1, 0]), rtol=1e-9, atol=0)

@@ -116,8 +116,8 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)
             and output[0].numel() == 1 and hasattr(output[1], "__float__")):  # fmt: skip
         members = f" of {' and '.join(map(validation.describe, output))}" if isinstance(output, tuple | list) else ""
-        raise TypeError(f"loss gives {validation.describe(output)}{members}; it must give a sum and how much it is "
-                        "a sum of, such as (total, 12)")  # fmt: skip
+        raise TypeError(f"loss gives {validation.describe(output)}{members}; it must give the sum of the loss "
+                        "and the number of predictions, such as (total, 12)")  # fmt: skip
     total, count = output
     if not total.requires_grad:
         raise ValueError("the loss does not depend on any trainable weight of the model; is it detached?")

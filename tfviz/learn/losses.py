@@ -186,7 +186,7 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
     """
     checks.above(0, epsilon=epsilon)
     if isinstance(loss, SegmentRecurrentLoss):
-        raise ValueError("loss is a SegmentRecurrentLoss, which remembers, and each batch would pass twice")
+        raise ValueError("loss is a SegmentRecurrentLoss, which is stateful, and each batch is evaluated twice")
 
     def adversarial_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
         if not (model.training and torch.is_grad_enabled()):

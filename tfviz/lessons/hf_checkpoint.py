@@ -220,10 +220,11 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
 def _with_tokens(name: str, maps: look.AttentionMaps, inputs: Inputs) -> look.AttentionMaps:
     """Return maps labelled with query and key tokens, where the number of tokens fits the axis."""
     in_decoder = bool(DECODER_NAME.search(name)) or not inputs.tokens
-    rows = inputs.decoder_tokens if in_decoder and inputs.decoder_tokens else inputs.tokens
-    cols = inputs.tokens if CROSS_ATTENTION_NAME.search(name) else rows
-    words: Mapping[str, Any] = {
-        side: tokens if len(tokens) == count else None
-        for side, tokens, count in zip(("rows", "cols"), (rows, cols), maps.shape[2:])
-    }
-    return look.AttentionMaps(maps.layers, **words, mask=maps.mask, sites=maps.sites, provenance=maps.provenance)
+    of_queries = inputs.decoder_tokens if in_decoder and inputs.decoder_tokens else inputs.tokens
+    of_keys = inputs.tokens if CROSS_ATTENTION_NAME.search(name) else of_queries
+    query_tokens, key_tokens = (
+        tokens if len(tokens) == count else None for tokens, count in zip((of_queries, of_keys), maps.shape[2:])
+    )
+    return look.AttentionMaps(
+        maps.layers, query_tokens, key_tokens, maps.mask, sites=maps.sites, provenance=maps.provenance
+    )

@@ -123,7 +123,7 @@ def _check_options(
     for site, function in edits.items():
         takes_site(function)
         if site.rpartition(".")[2] == "implicit":
-            raise ValueError(f"{site} is computed to be shown, and by no model: there is nothing to edit")
+            raise ValueError(f"{site} is computed only for display, so it cannot be edited")
 
 
 class _OpenCapture(AbstractContextManager[Capture]):

@@ -212,7 +212,7 @@ def _site_of_skipped(path: str, state: CaptureState) -> str:
 
 def _naming_hint(site: str) -> str:
     return (
-        "weights met values, but their rows do not add up to 1, so that a star does not mean them: "
+        "their rows do not add up to 1, so `*` does not select them; name the site in full: "
         f"capture(model, {site!r}) takes them as they are"
     )
 

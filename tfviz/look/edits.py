@@ -142,8 +142,8 @@ def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[
         if to and (lost := changed & (sums == 0) & (rest > ROW_SUM_TOLERANCE)).any():
             query, count = _first_row(lost, pinned)
             raise ValueError(
-                f"to is {to}, for {count} of the keys of query {query}, which sees no other that could have the rest: "
-                f"give {1 / count:.4g}, or leave the query out"
+                f"to is {to}, for {count} of the keys of query {query}, which sees no other key that could take the "
+                f"remaining weight: give {1 / count:.4g}, or leave the query out"
             )
         shared = others / torch.where(sums == 0, 1.0, sums) * rest
         return torch.where(changed, shared.masked_fill(pinned, to), rows).to(weights.dtype)

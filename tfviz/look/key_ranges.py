@@ -75,7 +75,7 @@ class KeyRanges(NamedTuple):
         return scores
 
     def _partly_hidden(self, rows: slice, start: int, end: int) -> list[tuple[int, int]]:
-        """Return two ranges of keys outside of which all of these rows may attend."""
+        """Return the ranges before and after the keys to which every one of these rows may attend."""
         if self.is_causal:
             return [(start, start), (min(range(*rows.indices(self.stop.shape[2]))) + 1, end)]
         return [(start, int(self.first[..., rows].max())), (int(self.stop[..., rows].min()), end)]

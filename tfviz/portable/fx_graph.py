@@ -33,7 +33,7 @@ CHECK_OPS = (  # prefixes of assertions, which are left out: they hold for all l
 
 
 def is_supported(exported: ExportedProgram) -> bool:
-    """Return whether the engine has all operations of a graph; it has none in place or in training mode.
+    """Return whether the engine has all operations of a graph; in-place and training-mode operations are never supported.
 
     Otherwise the graph must be decomposed, which makes the export take half as long again.
     """

@@ -115,7 +115,7 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
         wrong = mask[~_has_mask_values(mask)]
         if len(wrong):
             kind = (
-                "0, or the lowest number where no query may look" if _is_added(mask) else "1 for a word, 0 for padding"
+                "0, or the lowest number where no query may look" if _is_added(mask) else "1 for a token, 0 for padding"
             )
             raise ValueError(f"{name}: {argument} holds {wrong[0].item():.6g}; give {kind}")
         ids_name = "decoder_input_ids" if argument.startswith("decoder") else "input_ids"

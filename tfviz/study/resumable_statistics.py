@@ -19,7 +19,7 @@ from tfviz.study.inputs import Inputs
 from tfviz.study.partial_results import fingerprint
 from tfviz.study.statistics import STATE_FIELDS, Statistics
 
-FORMAT = "tfviz.over/1"
+FORMAT = "tfviz.aggregate/1"
 WRITE_INTERVAL_SECONDS = 30.0
 _AXES_SCHEMA = schema.dict_of(schema.list_of(schema.string()))
 _TABLES_SCHEMA = schema.list_of(

@@ -86,6 +86,8 @@ class MapsPart(TypedDict):
         masks: the index of each head's mask in the document; null: there are no masks.
         key_ranges: the index of each head's key ranges in the document; null: there are masks instead.
         computed: the queries and keys of each layer, if the page computes the weights; null: their maps are stored.
+        values: the weights themselves, deflated float32 [layer, head, query, key], where maps are so small that their
+            numbers are written in the cells; if missing, the codes are all there is.
         top: the number of strongest keys stored for each query; if missing, all keys are stored.
     """
 
@@ -100,6 +102,7 @@ class MapsPart(TypedDict):
     masks: list[int | None] | None
     key_ranges: list[int | None] | None
     computed: NotRequired[list[QueriesAndKeys] | None]
+    values: NotRequired[Piece]
     top: NotRequired[int]
     patches: NotRequired[PatchSides]
 

@@ -88,6 +88,8 @@ export interface MapsPart {
   key_ranges: (number | null)[] | null;
   /** the queries and keys of each layer, if the page computes the weights; null: their maps are stored. */
   computed?: QueriesAndKeys[] | null;
+  /** the weights themselves, deflated float32 [layer, head, query, key], where maps are so small that their numbers are written in the cells; if missing, the codes are all there is. */
+  values?: Piece;
   /** the number of strongest keys stored for each query; if missing, all keys are stored. */
   top?: number;
   patches?: PatchSides;

@@ -12,6 +12,7 @@ import math
 import zlib
 from collections.abc import Mapping, Sequence
 
+import torch
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
@@ -23,9 +24,11 @@ from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 from tfviz.view.page.payload_topk import pack_top_keys
+from tfviz.view.spec import is_numbered
 
 MAX_PAGE_CELLS = 64_000_000  # of all heads that the page unpacks
 LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated at level 1, for speed
+MAX_NUMBERED_CELLS = 20_000  # of all heads whose weights are stored beside their codes
 SAMPLED_HEADS = 8  # after which the size of all heads is estimated
 
 Payload = tuple[list[MapsPart], BlobStore]  # the parts of a document, and their bytes
@@ -141,7 +144,20 @@ def _pack_part(
             if blobs.size * BASE64_RATIO > budget or likely * BASE64_RATIO > 2 * budget:
                 return None
     forbids = any(number is not None for number in masks)
-    return maps_part(name, maps, weights, masks if forbids else None)
+    part = maps_part(name, maps, weights, masks if forbids else None)
+    if block == 1 and (values := _numbered_values(maps)) is not None:
+        part["values"] = blobs.add(zlib.compress(values.numpy().tobytes(), ZLIB_LEVEL))
+    return part
+
+
+def _numbered_values(maps: AttentionMaps) -> Tensor | None:
+    """Return float32 weights of maps whose cells show numbers, so that a page writes those of the static picture.
+
+    None for other maps, and for those that are stored as codes anyway.
+    """
+    layers = [layer for layer in maps.layers if isinstance(layer, Tensor) and layer.is_floating_point()]
+    few = is_numbered(*maps.shape[2:]) and math.prod(maps.shape) <= MAX_NUMBERED_CELLS
+    return torch.stack([layer.float() for layer in layers]) if few and len(layers) == len(maps.layers) else None
 
 
 def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[object, ...], int], stays: bool) -> int:

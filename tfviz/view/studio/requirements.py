@@ -91,7 +91,7 @@ def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
     if _looks_ahead(model, tokenizer) is False:
         raise ValueError(
             f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a masked word: "
-            "give a model such as models.BERT, or this one as compare_with=; view.write lets it go on with a text"
+            "give a model such as models.BERT, or pass it as compare_with=; to continue a text, use view.write"
         )
 
 

@@ -170,7 +170,19 @@ export class HeadSource extends PageData {
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
     for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
-    return new Grid(rows, cols, codes, state);
+    return new Grid(rows, cols, codes, state, { values: await this.valuesOf(part, at) });
+  }
+
+  /** Return the weights of a head, where they are stored beside its codes. @param {number} part @param {number} at */
+  async valuesOf(part, at) {
+    const { rows, cols, values } = this.parts[part];
+    if (!values) return null;
+    const all = await this.cached(`values ${part}`, async () => {
+      const bytes = await inflated(this.slice(values));
+      return new Float32Array(bytes.slice().buffer); // a copy is aligned
+    });
+    const cells = rows.length * cols.length;
+    return all.subarray(at * cells, (at + 1) * cells);
   }
 
   /** @param {number} part @param {Uint8Array} codes @param {number} block @param {number | null} mask */

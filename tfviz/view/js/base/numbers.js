@@ -1,4 +1,4 @@
-// Functions that format numbers, by the same rules as `still/formatting.py`; both are tested on one table of cases. A
+// Functions that format numbers, by the same rules as `figures/formatting.py`; both are tested on one table of cases. A
 // measured number has two significant digits; a whole number, and the whole part of any other, has all its digits.
 
 import { clamp } from "./clamp.js";

@@ -1,5 +1,5 @@
 // The key of a scale below the pictures, once for all that share it: what its ends and hatched cells mean. The rules are
-// those of `tfviz/view/still/legends.py`.
+// those of `tfviz/view/figures/legends.py`.
 
 import { codeOf, SCALES } from "../base/grid.js";
 import { h } from "../base/elements.js";

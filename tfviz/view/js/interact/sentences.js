@@ -1,5 +1,5 @@
 // What a result shows, in a sentence: the author's own, with names in braces, or one made from the numbers. The rules and
-// the names are those of `tfviz/view/still/sentences.py`.
+// the names are those of `tfviz/view/figures/sentences.py`.
 
 import { formatted, percent } from "../base/numbers.js";
 import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js";
