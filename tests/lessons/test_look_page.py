@@ -85,7 +85,7 @@ def look(tmp_path):
 
 
 def words():
-    return subwords.as_tokenizer(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
+    return subwords.as_tokenizer(tokenizer()).tokens(tokenizer()(TEXT)["input_ids"])
 
 
 def test_look_shows_heads_and_write_studio_of_language_model(checkpoint_folder, look):

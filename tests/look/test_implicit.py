@@ -119,5 +119,5 @@ def test_capture_without_maps_mentions_linear_attention():
 
 
 def test_implicit_map_cannot_be_edited():
-    with pytest.raises(ValueError, match="by no model"), look.capture(Linear(by_matmul), edit={"*.implicit": abs}):
+    with pytest.raises(ValueError, match="only for display"), look.capture(Linear(by_matmul), edit={"*.implicit": abs}):
         pass

@@ -85,7 +85,10 @@ def check_top_share(expect, view, shares, words):
 
 
 def use_write(expect, view, models_scope):
-    tokenizer, words = models_scope["tokenizer"], models_scope["tokenizer"].words(range(len(models_scope["tokenizer"])))
+    tokenizer, words = (
+        models_scope["tokenizer"],
+        models_scope["tokenizer"].tokens(range(len(models_scope["tokenizer"]))),
+    )
     for prompt in ("the music", "the music was"):
         view.locator(".editor").fill(prompt)
         check_top_share(expect, view, run_on_text(models_scope["gpt"], tokenizer, prompt)[0, -1].softmax(-1), words)

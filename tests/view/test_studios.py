@@ -135,7 +135,7 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
         expected = model(ids).logits[0, -1].argmax()[None]
     made = view.write(model, tokenizer, "the cat")
     assert made.document["context"] == 24
-    assert Subwords(words).words(expected)[0] in made.summary
+    assert Subwords(words).tokens(expected)[0] in made.summary
     live = view.write(model, tokenizer, "the cat", kernel=True)
     assert live._ids() == ids[0].tolist()
     assert tokenizer("the cat", padding="max_length", max_length=9).input_ids == padded

@@ -73,7 +73,7 @@ def test_summary_names_most_certain_word_of_greedy_translation():
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)
     best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
     most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
-    read = tokenizers()[0].words(source_ids("one two three")[0])[most]
+    read = tokenizers()[0].tokens(source_ids("one two three")[0])[most]
     assert (
         f"{target.tokens(text.texts[0, 0])[best + 1]!r} {formatted(float(shares[best].max()))} ({read!r})"
         in shown.summary

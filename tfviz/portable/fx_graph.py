@@ -33,7 +33,7 @@ CHECK_OPS = (  # prefixes of assertions, which are left out: they hold for all l
 
 
 def is_supported(exported: ExportedProgram) -> bool:
-    """Return whether the engine has all operations of a graph; in-place and training-mode operations are never supported.
+    """Return whether the engine has all operations of a graph, never in place or in training mode.
 
     Otherwise the graph must be decomposed, which makes the export take half as long again.
     """

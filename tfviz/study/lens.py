@@ -110,7 +110,7 @@ def lens(
     Args:
         model: the model.
         ids: one text [1, position], several [batch, position], or a model's arguments by name.
-        names: ids -> their names, such as `tokenizer.words` or `tokenizer.convert_ids_to_tokens`; None: the ids.
+        names: ids -> their names, such as `tokenizer.tokens` or `tokenizer.convert_ids_to_tokens`; None: the ids.
         token: the id of the token whose probability is returned; None: the likeliest token of each cell.
         top: the number of likeliest tokens to keep for each cell.
 
