@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 125_500,
   "interact.js": 128_000,
   "lesson.js": 1_400,
-  "maps-widget.js": 95_500,
-  "maps.js": 98_500,
+  "maps-widget.js": 96_200,
+  "maps.js": 99_200,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 170_500,
-  "patching.js": 170_000,
+  "patching-widget.js": 171_500,
+  "patching.js": 171_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 243_000,
-  "studios.js": 243_000,
+  "studios-widget.js": 244_000,
+  "studios.js": 244_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -3,8 +3,14 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { attentionBreadth, describeHead, countKinds, querySentence } from "../../tfviz/view/js/stages/head-summary.js";
+import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
+import {
+  attentionBreadth,
+  describeHead,
+  describeMap,
+  countKinds,
+  querySentence,
+} from "../../tfviz/view/js/stages/head-summary.js";
 import { isSpecial, tokenPhrase } from "../../tfviz/view/js/base/token-names.js";
 
 /** @param {number} _query @param {number} _key */
@@ -97,4 +103,14 @@ test("the breadth is that of the query in the middle: e to the power of its entr
   const grid = Grid.of([..."abc"], [..."wxyz"], Float32Array.from(rows.flat()), new Uint8Array(12));
   assert.ok(Math.abs(attentionBreadth(grid) - 2) < 1e-6);
   assert.equal(attentionBreadth(Grid.of([], [], new Float32Array(), new Uint8Array())), 0);
+});
+
+test("a map is described by its tokens alone, and only if its rows are weights", () => {
+  const rows = [..."abc"];
+  const state = new Uint8Array(9).fill(OPEN);
+  const first = Grid.of(rows, rows, [1, 0, 0, 1, 0, 0, 1, 0, 0], state);
+  assert.equal(describeMap(first, 2), "looks at the first letter in 2 of 2 places.");
+  const cross = Grid.of(["le", "chat"], rows, [0.2, 0.8, 0, 0.1, 0.2, 0.7], new Uint8Array(6).fill(OPEN));
+  assert.equal(describeMap(cross, 1), "looks from “\u2068chat\u2069” most at “\u2068c\u2069”: 70 % of its attention.");
+  assert.equal(describeMap(Grid.of(rows, rows, [3, 0, 0, 1, 0, 0, 1, 0, 0], state), 0), "");
 });

@@ -96,3 +96,19 @@ def test_folded_answer_stays_folded(tmp_path):
 def test_empty_notebook_has_a_page(tmp_path):
     assert course.questions(v4.new_notebook()) == []
     assert page(tmp_path).rstrip().endswith("</html>")
+
+
+def test_words_of_a_picture_are_its_alternative_text(tmp_path):
+    data = {"image/png": "iVBORw0KGgo=", "text/plain": "What “a” looks at: 3 < 4"}
+    output = v4.new_output("display_data", data, metadata={"image/png": {"width": 123}})
+    text = page(tmp_path, v4.new_code_cell("view.head(maps)", outputs=[output]))
+    (image,) = re.findall(r"<img [^>]*>", text)
+    assert 'alt="What “a” looks at: 3 &lt; 4"' in image
+    assert 'width="123"' in image
+
+
+def test_code_that_is_hidden_in_the_notebook_is_folded(tmp_path):
+    plain, hidden = v4.new_code_cell("a = 1"), v4.new_code_cell("claims.check({})", metadata={"jupyter": {}})
+    hidden.metadata.jupyter.source_hidden = True
+    text = page(tmp_path, plain, hidden)
+    assert re.findall(r'<details class="code"( open[^>]*)?>', text) == [' open=""', ""]

@@ -78,7 +78,8 @@ def heads_document(
     chosen: Any = {**HEADS_STATE, **state}
     chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # accepts a tensor, such as an argmax
     packed, blobs, omitted = pack(parts, budget, (chosen["layer"], chosen["head"]), top)
-    caveats = dict.fromkeys(f"{maps.caveat[0].upper() + maps.caveat[1:]}." for maps in parts.values() if maps.caveat)
+    of_attention = [maps.caveat for maps in parts.values() if maps.caveat and tuple(axes) == (QUERY, KEY)]
+    caveats = dict.fromkeys(f"{caveat[0].upper()}{caveat[1:]}." for caveat in of_attention)
     document: HeadsDocument = {
         "kind": "heads-computed" if any(part.get("computed") for part in packed) else "heads",
         "parts": packed,

@@ -117,11 +117,13 @@ export class HeadChoice {
   }
 
   /**
-   * Return the query whose row is read: the one locked last, or the last of all.
+   * Return the query whose row is read: the one locked last, else the one that the author outlined, else the last of all.
    * @param {AnyGrid} grid
    */
   row(grid) {
-    return this.lockedIn(grid).rows.at(-1) ?? grid.rows.length - 1;
+    const { outlined = [], dividers = [] } = this.source.document;
+    const author = dividers.find(([side]) => side === "rows")?.[1] ?? outlined.at(-1)?.[0] ?? Infinity;
+    return this.lockedIn(grid).rows.at(-1) ?? Math.min(author, grid.rows.length - 1);
   }
 
   /**

@@ -34,7 +34,8 @@ const HEAD_STEPS = { "[": -1, "]": 1 };
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while its heads arrive
 
-const HINT = "Point at a map, a letter or a cell to read it; click a head to open it.";
+const HINT = "Point at a map, a token or a cell to read it; click a head to open it.";
+const ONE_HEAD_HINT = "Point at a cell to read it.";
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
@@ -74,7 +75,7 @@ export class Explorer {
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
-    this.frame.status.dataset.hint = HINT;
+    this.frame.status.dataset.hint = this.choice.hasOneHead ? ONE_HEAD_HINT : HINT;
   }
 
   /** Show the new maps of the source. */
@@ -279,7 +280,11 @@ export class Explorer {
       const grid = grids.get(chosen.join("."));
       // the text stands above maps of tokens whose weights are there in full
       const row = onto || !grid || grid instanceof TiledGrid || grid.block > 1 ? null : choice.row(grid);
-      this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), row, ...onto }, frame.width);
+      const { outlined } = this.source.document;
+      this.stages.sheet.show(
+        { part, grids, chosen, marked: this.store.get("marked"), row, outlined, ...onto },
+        frame.width,
+      );
     };
     frame.showStage(this.stage.element, choice.caption("sheet"));
     frame.zoomGroup.hidden = true;

@@ -8,6 +8,7 @@ import { tokenPhrase } from "../base/token-names.js";
 import { visibleText } from "../base/visible-text.js";
 
 const MIN_TOP_KEY_RATIO = 1.5; // times the even share: a key that draws less is not named
+const MAX_ROUNDING = 0.1; // of the sum of a row, whose weights have 8 bits
 const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
 const NUMBER_WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
@@ -116,14 +117,23 @@ function topKeySentence(grid) {
   return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
 }
 
+/** Tell whether the rows of a grid are weights, which add up to 1, up to the rounding of their codes. @param {Grid} grid */
+function hasWeights(grid) {
+  return grid.rows.every((_, row) => {
+    const sum = grid.cols.reduce((total, _, col) => total + (grid.hasState(row, col, OPEN) ? grid.at(row, col) : 0), 0);
+    return Math.abs(sum - 1) < MAX_ROUNDING || grid.isFullyMasked(row);
+  });
+}
+
 /**
  * Describe in a sentence what a head does, from its map alone: by kinds of keys where both axes are one text, else by
- * what a query looks at.
+ * what a query looks at; empty if the numbers are no weights.
  * @param {Grid} grid
  * @param {number} query
  */
 export function describeMap(grid, query) {
   const { rows, cols } = grid;
+  if (!hasWeights(grid)) return "";
   if (rows.length !== cols.length || rows.some((token, i) => token !== cols[i])) return querySentence(grid, query);
   const ids = rows.map((token) => rows.indexOf(token));
   const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";

@@ -86,7 +86,9 @@ export class SheetStage {
     const query = this.pointed?.row ?? row;
     const name = this.sheet.nameOf(head[0], head[1]);
     this.words.show(grid, query, false);
-    this.finding.replaceChildren(h("b", {}, name), ` ${describeMap(grid, query)}`);
+    const finding = describeMap(grid, query);
+    this.finding.hidden = !finding;
+    this.finding.replaceChildren(h("b", {}, name), ` ${finding}`);
     this.showMap(grid, query, name);
   }
 
@@ -95,7 +97,8 @@ export class SheetStage {
     const width = Math.min(this.width - this.sheet.contentRight - MAP_GAP, MAX_MAP_WIDTH);
     if (width < MIN_MAP_WIDTH || Math.max(grid.rows.length, grid.cols.length) > MAX_MAP_TOKENS) return;
     this.map.element.hidden = false;
-    this.map.show([{ name, grid }], { rows: [], cols: [], current: query }, width);
+    const { outlined = [] } = this.content ?? {};
+    this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, width);
   }
 
   draw() {

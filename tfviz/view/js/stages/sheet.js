@@ -19,6 +19,7 @@ import { paint } from "../base/paint.js";
  * @property {Point} chosen
  * @property {Point[]} marked
  * @property {number | null} [row] the query to mark in every head
+ * @property {number[][]} [outlined] the cells to outline in every head, [query, key]
  * @property {boolean} [focused]
  */
 /**
@@ -28,6 +29,8 @@ import { paint } from "../base/paint.js";
  * @property {(at: Point | null, pointer?: Point) => void} point a head, and where in the drawing
  * @property {() => void} leave
  */
+
+const MIN_OUTLINED_CELL = 5; // pixels
 
 /** The layout and drawing of a sheet of heads, with its keyboard and pointer events. */
 export class Sheet {
@@ -104,14 +107,15 @@ export class Sheet {
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
-  drawHeads(pen, { grids, thumbs = grids, row = null }) {
+  drawHeads(pen, { grids, thumbs, row = null, outlined = [] }) {
     for (let layer = 0; layer < this.part.layers; layer++)
       for (let head = 0; head < this.part.heads; head++) {
         const [x, y, w, h] = this.box(layer, head);
-        const grid = thumbs.get(`${layer}.${head}`);
+        const grid = (thumbs ?? grids).get(`${layer}.${head}`);
         if (grid) pen.image(this.thumb(grid, w, h, pen.ratio), x, y);
         pen.rect(x, y, w, h, { stroke: this.theme.line, lineWidth: 0.5 });
         if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
+        if (grid && !thumbs) this.outlineCells(pen, grid, outlined, [x, y, w, h]);
       }
   }
 
@@ -143,6 +147,20 @@ export class Sheet {
     const height = Math.max(3, step);
     const top = Math.min(thumbHeight - height, Math.max(0, (row + 0.5) * step - height / 2));
     pen.rect(x, y + top, width, height, { stroke: this.theme.mark, lineWidth: 1 });
+  }
+
+  /**
+   * Outline the cells that the author chose, where they are large enough to be seen in their outlines.
+   * @param {Pen} pen
+   * @param {AnyGrid} grid
+   * @param {number[][]} cells
+   * @param {number[]} box
+   */
+  outlineCells(pen, grid, cells, [x, y, width, height]) {
+    const [w, h] = [width / grid.cols.length, height / grid.rows.length];
+    if (Math.min(w, h) < MIN_OUTLINED_CELL) return;
+    for (const [row, col] of cells)
+      pen.rect(x + col * w + 0.5, y + row * h + 0.5, w - 1, h - 1, { stroke: this.theme.mark, lineWidth: 1 });
   }
 
   /** Draw the numbers of layers and heads, as many as have room. @param {Pen} pen */
