@@ -104,7 +104,7 @@ def imdb(trial: Trial) -> Rows:
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
     model = trial.built(models.Classifier, len(tokenizer), embedding=layers.BigramEmbedding, **parts)
     how = {"lr": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
-    unsure = text.WordDropout(batches, 0.3, seed=trial.seed)
+    unsure = text.TokenDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], max_tokens=20_000).in_order())
     yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 91 %", **learned.facts)

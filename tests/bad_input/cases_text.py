@@ -55,11 +55,11 @@ CASES = [
     ("text.sentence_pairs([ids[:2], ids[2:4]])", "a sentence is empty, or not a one-dimensional tensor"),
     ("text.sentence_pairs([[ids[:0], ids[:3]], [ids[:2]]])", "a sentence .* empty"),
     ("text.sentence_pairs([[ids[:3], ids[:3]], [ids[:2]]], cls=-1)", "cls is -1"),
-    ("text.WordDropout([(torch.rand(2, 3),)], 0.5)[0]", "ids is float32"),
+    ("text.TokenDropout([(torch.rand(2, 3),)], 0.5)[0]", "ids is float32"),
     ("text.MaskedTokens([(torch.rand(2, 3),)], words)[0]", "ids is float32"),
     ("text.MaskedTokens([(torch.full((2, 3), 99),)], words)[0]", "holds the id 99"),
     ("text.MaskedTokens(rows, 20)[0]", r"batches\[0\] is a tensor of shape \[2\]"),
-    ("text.WordDropout(rows, 0.5)[0]", r"batches\[0\] is a tensor"),
+    ("text.TokenDropout(rows, 0.5)[0]", r"batches\[0\] is a tensor"),
     # kinds of whole numbers
     ("text.Windows(ids.to(torch.uint8), 3, 2)[0][0].dtype", "= torch.int64"),
     ("text.Windows(ids.to(torch.uint16), 5, 2)[0][0].dtype", "= torch.int64"),
@@ -98,8 +98,8 @@ CASES = [
     ("text.RepeatedTokens(11, 7, 2, block=(0, 4))", "shortest is 0"),
     ("text.RepeatedTokens(11, 7, 2, block=(4, 3))", "longest is 3; it must be from 4 to 7"),
     ("text.RepeatedTokens(11, 7, 2, block=(3, 8))", "longest is 8"),
-    ("text.WordDropout(text.Buckets(rows), 1.0)", "p is 1.0"),
-    ("text.WordDropout(text.Buckets(rows), NAN)", "p is nan"),
+    ("text.TokenDropout(text.Buckets(rows), 1.0)", "p is 1.0"),
+    ("text.TokenDropout(text.Buckets(rows), NAN)", "p is nan"),
     ("text.MaskedTokens(text.Buckets(rows), 20, mlm_probability=0)", "mlm_probability is 0"),
     ("text.MaskedTokens(text.Buckets(rows), 7)", "tokenizer is 7; it counts 7 special tokens"),
     # steps
@@ -111,7 +111,7 @@ CASES = [
     ("text.Windows(ids, 7, 4)[torch.tensor(3)][0].shape", r"= torch.Size\(\[4, 7\]\)"),
     ("list(text.Windows(ids, 3, 2))", "Windows has no last batch"),
     ("list(text.Buckets(rows, max_tokens=12))", "Buckets has no last batch"),
-    ("list(text.WordDropout(text.Buckets(rows, max_tokens=12), 0.1))", "WordDropout has no last batch"),
+    ("list(text.TokenDropout(text.Buckets(rows, max_tokens=12), 0.1))", "TokenDropout has no last batch"),
     # texts and files; tests/text/test_corpora.py and test_datasets.py have the others
     ("corpora.load('')", "no corpus and no file is called ''"),
     ("corpora.load('a' * 5000)", "no corpus and no file is called"),

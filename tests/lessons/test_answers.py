@@ -24,7 +24,7 @@ def parsed(cells):
 @pytest.mark.parametrize("path", notebooks.find(), ids=lambda path: path.stem)
 def test_no_answer_is_left_and_no_cell_needs_one(path):
     book = notebooks.read(path)
-    kept = answers.without(book)
+    kept = answers.without_answers(book)
     identifiers = {cell.id for cell in kept.cells}
     gone = [cell for cell in book.cells if cell.id not in identifiers]
     assert len([cell for cell in gone if "answer" in cell.metadata.get("tags", [])]) >= 3
@@ -59,7 +59,7 @@ def test_nothing_says_that_there_are_answers(told):
     live = f"# X\n\n{clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html): type.\n\nA promise."
     exercises = "## Exercises\n\n1. Which? It is folded twice. Why?"
     cells = [v4.new_markdown_cell(live), v4.new_markdown_cell(f"{exercises}\n\n{told}")]
-    kept = answers.without(v4.new_notebook(cells=cells)).cells
+    kept = answers.without_answers(v4.new_notebook(cells=cells)).cells
     assert [cell.source for cell in kept] == ["# X\n\nA promise.", exercises]
 
 
@@ -75,7 +75,11 @@ def test_only_the_answers_are_gone():
         v4.new_code_cell("y = 2", metadata={"tags": ["result"]}),
     ]
     book = v4.new_notebook(cells=cells)
-    assert [cell.source for cell in answers.without(book).cells] == ["**Predict.** Which?\n\nGo on.", other, "y = 2"]
+    assert [cell.source for cell in answers.without_answers(book).cells] == [
+        "**Predict.** Which?\n\nGo on.",
+        other,
+        "y = 2",
+    ]
     assert book.cells[0].source == question  # the notebook itself is unchanged
 
 

@@ -5,7 +5,7 @@ import torch
 from small_models import Always
 from tokenizers import Tokenizer, models
 
-from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, train_whole_words
+from tfviz.text import Buckets, MaskedTokens, Subwords, TokenDropout, train_whole_words
 from tfviz.text.batches import step_seed
 from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIAL_TOKENS, UNK
 
@@ -16,7 +16,7 @@ BATCHES = [(IDS, torch.arange(40))] * 3
 
 
 def test_word_dropout_replaces_a_share_and_keeps_padding():
-    ids, labels = WordDropout(BATCHES, 0.3, seed=5)[1]
+    ids, labels = TokenDropout(BATCHES, 0.3, seed=5)[1]
     assert labels.tolist() == list(range(40))
     assert (ids[:, 50:] == PAD).all()
     changed = ids != IDS
@@ -25,11 +25,11 @@ def test_word_dropout_replaces_a_share_and_keeps_padding():
 
 
 def test_word_dropout_depends_on_seed_and_step():
-    dropped = WordDropout(BATCHES, 0.5, seed=5)
-    assert torch.equal(dropped[0][0], WordDropout(BATCHES, 0.5, seed=5)[0][0])
+    dropped = TokenDropout(BATCHES, 0.5, seed=5)
+    assert torch.equal(dropped[0][0], TokenDropout(BATCHES, 0.5, seed=5)[0][0])
     assert not torch.equal(dropped[0][0], dropped[1][0])
-    assert not torch.equal(dropped[0][0], WordDropout(BATCHES, 0.5, seed=6)[0][0])
-    assert torch.equal(WordDropout(BATCHES, 0.0)[2][0], IDS)
+    assert not torch.equal(dropped[0][0], TokenDropout(BATCHES, 0.5, seed=6)[0][0])
+    assert torch.equal(TokenDropout(BATCHES, 0.0)[2][0], IDS)
 
 
 def values(batch):

@@ -11,7 +11,7 @@ from example_views import KINDS
 
 from tfviz import view
 from tfviz.view.page.bundle import BUNDLES, bundle, deduplicate
-from tfviz.view.page.html import together
+from tfviz.view.page.html import joined_page
 
 pytest_plugins = ["browser"]
 ROOT = Path(__file__).parents[2]
@@ -50,7 +50,7 @@ def test_deduplicate_keeps_first_copy_of_each_bundle():
 
 def test_together_page_has_live_views_that_can_be_saved(new_page, tmp_path):
     path = tmp_path / "together.html"
-    path.write_text(together("all", {name: make() for name, make in KINDS.items()}), "utf-8")
+    path.write_text(joined_page("all", {name: make() for name, make in KINDS.items()}), "utf-8")
     assert path.read_text("utf-8").count("<script data-bundle=") == len({"maps", "charts", "neurons"})
     page = new_page()
     goto_view(page, path)

@@ -98,7 +98,7 @@ CASES = {
         panel("grid", [[1.0, 0], [1, 1]], sentence="{count} of {of} pairs may look."),
         "3 of 4 pairs may look.",
     ),
-    "line ends": (panel("lines", [[1.0, 5], [0, 4]], sentence="{last} and {second_last}"), "5 and 4"),
+    "line ends": (panel("lines", [[1.0, 5], [0, 4]], sentence="{last} and {last_of_second}"), "5 and 4"),
     "a number in words": (panel("number", 0.25, sentence="{value} is {percent}"), "0.25 is 25 %"),
 }
 

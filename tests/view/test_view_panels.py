@@ -33,7 +33,7 @@ def tables(named, cols=()):
 
 VIEWS = {
     "tables": lambda: tables({**gates(), "cell": gates()["input"] - 0.5}, "abcde"),
-    "mask_lab": lambda: figure_masks.mask_lab(rules()),
+    "mask_panels": lambda: figure_masks.mask_panels(rules()),
 }
 
 
@@ -45,14 +45,14 @@ def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_
 def test_unusual_text_is_drawn_anywhere(caplog):
     draws(tables({word: torch.rand(2, len(NASTY)) for word in NASTY}, NASTY), caplog, "svg")
     masks = {word: (f"{word} = \ud800", torch.eye(3).bool()) for word in ("$x_$ $", "\ud800", "\n")}
-    draws(figure_masks.mask_lab(masks, title="שלום"), caplog, "svg")
+    draws(figure_masks.mask_panels(masks, title="שלום"), caplog, "svg")
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tables_of_any_shape_are_drawn(shape, caplog):
     table = maps(*shape)[0, 0]
     draws(tables({"t": table}), caplog)
-    draws(figure_masks.mask_lab({"t": ("t", table > 0.5)}), caplog)
+    draws(figure_masks.mask_panels({"t": ("t", table > 0.5)}), caplog)
 
 
 def test_stacked_tables_have_their_own_scales():
@@ -71,7 +71,7 @@ def test_stacked_tables_have_their_own_scales():
 
 
 def test_mask_lab_combines_masks_by_intersection():
-    picture = figure_masks.mask_lab(rules())
+    picture = figure_masks.mask_panels(rules())
     shown = drawn(picture.figure())
     assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
     masked = [numpy.ma.getmaskarray(axes.images[0].get_array()) for axes in shown]
@@ -90,7 +90,7 @@ def test_mask_lab_combines_masks_by_use():
          other & (causal | window)),
         ({}, "everything", torch.ones_like(causal)),
     ):  # fmt: skip
-        picture = figure_masks.mask_lab(rules(), use=use)
+        picture = figure_masks.mask_panels(rules(), use=use)
         last = drawn(picture.figure())[3]
         assert last.get_xlabel() in (formula, formula[:17] + "…")
         numpy.testing.assert_array_equal(numpy.ma.getmaskarray(last.images[0].get_array()), ~expected.numpy())

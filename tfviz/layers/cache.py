@@ -112,7 +112,7 @@ class CrossAttentionCache(KVCache):
         """Do nothing: all texts of a source share its keys and values."""
 
 
-def check_parts(cache: Sized, parts: int) -> None:
+def check_entries(cache: Sized, parts: int) -> None:
     """Raise ValueError unless a cache has as many entries as the model needs."""
     if len(cache) != parts:
         raise ValueError(f"cache has {len(cache)} entries, this model needs {parts}; use model.new_cache()")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers.cache import check_parts
+from tfviz.layers.cache import check_entries
 from tfviz.shapes import Bool, Float
 
 State = tuple[Tensor, ...]  # the hidden state, [batch, hidden]; in an LSTM also the memory, of the same shape
@@ -155,7 +155,7 @@ class Recurrent(nn.Module):
             raise ValueError("the text is empty; a recurrent network needs at least one position")
         if not states:
             states = [cell.start(x) for cell in self.cells]  # type: ignore[operator]
-        check_parts(states, len(self.cells))
+        check_entries(states, len(self.cells))
         numbers, ends = range(len(self.cells)), []
         for first in numbers[:: self.directions]:
             x = self.dropout(x) if first else x

@@ -54,7 +54,7 @@ def clean(
         notebook = notebooks.read(file)
         if file.stem in lessons:
             link_live_page(notebook, file.stem)
-            install_cell.put(notebook)
+            install_cell.insert(notebook)
         notebook = clean_notebook(notebook)
         content = (nbformat.writes(notebook) + "\n").encode()
         if to or content != file.read_bytes():

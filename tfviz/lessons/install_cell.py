@@ -22,7 +22,7 @@ if getattr(importlib.util.find_spec("tfviz"), "origin", None) is None:
     importlib.invalidate_caches()"""
 
 
-def put(notebook: NotebookNode) -> None:
+def insert(notebook: NotebookNode) -> None:
     """Insert the cell before the first code cell of a lesson, and remove an existing one."""
     remove(notebook)
     number = next((n for n, cell in enumerate(notebook.cells) if cell.cell_type == "code"), len(notebook.cells))

@@ -15,7 +15,7 @@ from tfviz import look, view
 from tfviz.files import atomic
 from tfviz.lessons.hf_checkpoint import Checkpoint, Inputs
 from tfviz.view.figures.images import read_image
-from tfviz.view.page.html import View, together
+from tfviz.view.page.html import View, joined_page
 from tfviz.view.patch_grid import find_grids
 
 MAX_STUDIO_PARAMETERS = 20_000_000  # a larger model does not get a studio in the page
@@ -58,7 +58,7 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
         title = f"{names[0]} and {names[1]}: what changed"
         parts = _comparison(groups, other_groups, names)
     with atomic(out) as draft:
-        draft.write_text(together(title, parts), encoding="utf-8", newline="\n")
+        draft.write_text(joined_page(title, parts), encoding="utf-8", newline="\n")
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 

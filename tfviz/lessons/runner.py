@@ -119,7 +119,7 @@ def _plan(
     path: Path, preset: str, overrides: Mapping[str, Any], varied: Mapping[str, Sequence[Any]], without: bool = False
 ) -> Iterator[Run]:
     """Yield a run for each combination of the notebook's varied parameters; `without` removes answers."""
-    notebook = answers.without(notebooks.read(path)) if without else notebooks.read(path)
+    notebook = answers.without_answers(notebooks.read(path)) if without else notebooks.read(path)
     cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
     for combination in combinations(varied, notebooks.parameters(path)):
         values = notebooks.values(path, preset, {**overrides, **combination})

@@ -10,7 +10,7 @@ The modules of a capture, in the order of the data flow:
     axes          identifies the batch, head, query and key axes
     block_tracker positions of weights that cover a block of a text or a window of a picture (text_blocks)
     recorder      edits a tensor, then stores it as numbers (quantize) or lazily (lazy, key_ranges)
-    key_fingerprints
+    key_signatures
                   signatures of each invocation's keys, by which the invocations of one generated text are matched
 
 The modules that use a capture:

@@ -190,7 +190,7 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
     Raises:
         ValueError: the shape does not fit, or fits in two ways.
     """
-    check_single_meaning(f"edits.{name}", tensor, like)
+    check_unambiguous_broadcast(f"edits.{name}", tensor, like)
     try:
         return tensor.to(like).expand(like.shape)
     except RuntimeError as error:
@@ -201,7 +201,7 @@ def _broadcast(tensor: Tensor, like: Tensor, name: str) -> Tensor:
         ) from error
 
 
-def check_single_meaning(name: str, tensor: Tensor, like: Tensor) -> None:
+def check_unambiguous_broadcast(name: str, tensor: Tensor, like: Tensor) -> None:
     """Raise ValueError if a tensor with fewer axes than `like` could be broadcast to it in two ways.
 
     For example, `captured[site][:, 3]` is [batch, dim], but would be broadcast as [position, dim] if both sizes are

@@ -24,7 +24,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.axes import Layout
 from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product, align_axes, is_learned
-from tfviz.look.text_blocks import UNKNOWN_TEXT, Block, Origin, Text, word_of
+from tfviz.look.text_blocks import UNKNOWN_TEXT, Block, Origin, Text, position_of
 
 # names of block sizes in modules; a sliding window is only a mask
 BLOCK_SIZE_NAME = re.compile(
@@ -77,8 +77,8 @@ class BlockTracker:
         """Return the block of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
-        is_cut = values is not None and keys != values.text.words
-        is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.word_counts
+        is_cut = values is not None and keys != values.text.positions
+        is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.position_counts
         return (
             Block(weights, values, product.letters[operand], product.letters[1 - operand], layout) if is_cut else None
         )
@@ -89,7 +89,7 @@ class BlockTracker:
         lead = {part.shape[:-2] for part in inputs}
         if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
             return None
-        if (inputs[0].shape[-2], inputs[1].shape[-2]) == (query.text.words, values.text.words):
+        if (inputs[0].shape[-2], inputs[1].shape[-2]) == (query.text.positions, values.text.positions):
             return None
 
         def replay(which: int) -> Tensor:
@@ -134,7 +134,7 @@ class BlockTracker:
 
             def replay(_: int) -> Tensor:
                 first = origin.replay(0)[..., :1]
-                cells = word_of(first, origin.features[0]) * features + torch.arange(features) + 1
+                cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
                 return torch.where(first > 0, cells, 0)
 
             self.known[output] = Origin(origin.text, (features,), False, replay)

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.look.attention_call import as_4d
 from tfviz.look.axes import Heads, Layout, OutputAxes, layout, parse_axes
 from tfviz.look.block_tracker import BlockTracker
-from tfviz.look.key_fingerprints import KeyRecord
+from tfviz.look.key_signatures import KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import MaskFactory, Recorder, matches
 from tfviz.look.text_blocks import Block

@@ -13,7 +13,7 @@ from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_row
 from tfviz.look.axes import Layout, OutputAxes, roles
 from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.capture_state import CaptureState
-from tfviz.look.key_fingerprints import KeyRecord, keys_of_product
+from tfviz.look.key_signatures import KeyRecord, keys_of_product
 from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall, compact_mask
 from tfviz.look.axes import Layout, OutputAxes
-from tfviz.look.key_fingerprints import KeyRecord, keys_of_call
+from tfviz.look.key_signatures import KeyRecord, keys_of_call
 
 
 @dataclass

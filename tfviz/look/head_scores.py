@@ -49,7 +49,7 @@ SCORE_KINDS: dict[str, Kind] = {
     "duplicate": partial(_mark_same_word, 0),
     "induction": partial(_mark_same_word, 1),
 }
-COMPARE_WORDS = ("duplicate", "induction")
+TOKEN_KINDS = ("duplicate", "induction")
 
 
 def check_kinds(kinds: Sequence[str] | Mapping[str, Kind]) -> dict[str, Kind]:
@@ -150,9 +150,9 @@ def head_scores(
         raise ValueError(f"head scores are defined for square maps of at least 3 words, not {(queries, keys)}")
     if maps.query_tokens != maps.key_tokens:
         raise ValueError("the maps look from one text at another; head scores are of a text that looks at itself")
-    comparing = next((kind for kind in kinds if kind in COMPARE_WORDS), None)
+    comparing = next((kind for kind in kinds if kind in TOKEN_KINDS), None)
     if comparing and are_numbers(maps.query_tokens):
-        others = [kind for kind in kinds if kind not in COMPARE_WORDS] or ["previous"]
+        others = [kind for kind in kinds if kind not in TOKEN_KINDS] or ["previous"]
         raise ValueError(
             f"the maps have no words, and {comparing!r} compares them: give AttentionMaps(..., query_tokens=words), or "
             f"leave it out, head_scores(maps, {others})"

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.key_fingerprints import History
+from tfviz.look.key_signatures import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.quantize import unpack

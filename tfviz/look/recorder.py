@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.device_sync import may_be_true
-from tfviz.look.key_fingerprints import History, KeyRecord
+from tfviz.look.key_signatures import History, KeyRecord
 from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantize import is_packable, pack
@@ -153,7 +153,7 @@ class Recorder:
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
         """Record the keys of an invocation, if its maps, or other maps of the same call, may be joined over time."""
-        needed = self.wants(site) or (self._wants_patterns and self.history.leads(site))
+        needed = self.wants(site) or (self._wants_patterns and self.history.is_leader(site))
         if needed and not in_backward() and not in_functorch():
             with untraced(), torch.no_grad():
                 self.history.add(site, keys())

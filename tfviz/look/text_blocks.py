@@ -29,11 +29,11 @@ class Text:
 
     Attributes:
         batch: number of texts.
-        words: number of positions of each text.
+        positions: number of positions of each text.
     """
 
     def __init__(self, shape: Sequence[int]) -> None:
-        self.size = self.batch, self.words = shape[0], math.prod(shape[1:-1])
+        self.size = self.batch, self.positions = shape[0], math.prod(shape[1:-1])
 
 
 UNKNOWN_TEXT = Text((0, 0, 0))
@@ -61,9 +61,9 @@ class Origin:
     other: Text | None = None
 
     @property
-    def word_counts(self) -> tuple[int, ...]:
+    def position_counts(self) -> tuple[int, ...]:
         """The number of positions of each factor's text."""
-        return (self.text.words, self.other.words) if self.other else (self.text.words,)
+        return (self.text.positions, self.other.positions) if self.other else (self.text.positions,)
 
 
 class Coordinates(NamedTuple):
@@ -113,27 +113,29 @@ class Block(NamedTuple):
             raise LookupError("which queries these are is not known")
         shape = self.layout.shape
         value_cells = align_axes(values.replay(0), self.value_letters, self.letters).expand(shape)
-        key = word_of(self.layout.to_bhqk(value_cells), values.features[0])
+        key = position_of(self.layout.to_bhqk(value_cells), values.features[0])
         sides = [self.layout.to_bhqk(weights.replay(which).expand(shape)) for which in (0, 1)]
         operand = self._query_side(weights, values, sides, key)
         text, features = (weights.text, weights.other)[operand], weights.features[operand]
-        query = word_of(sides[operand], features)
+        query = position_of(sides[operand], features)
         feature = ((sides[operand] - 1) % features).contiguous()
         first_features = feature[query >= 0].unique()  # one for each head
         head = torch.searchsorted(first_features, feature).clamp(max=len(first_features) - 1)
-        batch = torch.where((query >= 0) & (key >= 0), query // text.words, -1)
-        return Coordinates(batch, head, query % text.words, key % values.text.words, len(first_features), text.words)
+        batch = torch.where((query >= 0) & (key >= 0), query // text.positions, -1)
+        return Coordinates(
+            batch, head, query % text.positions, key % values.text.positions, len(first_features), text.positions
+        )
 
     @staticmethod
     def _query_side(weights: Origin, values: Origin, sides: Sequence[Tensor], key: Tensor) -> int:
         """Return the index of the scores' factor that holds the queries; the other has the values' positions."""
         texts = (weights.text, weights.other)
         for operand in (0, 1):
-            words, text = word_of(sides[1 - operand], weights.features[1 - operand]), texts[1 - operand]
-            differ = (words != key) & (words >= 0) & (key >= 0)
+            positions, text = position_of(sides[1 - operand], weights.features[1 - operand]), texts[1 - operand]
+            differ = (positions != key) & (positions >= 0) & (key >= 0)
             if text is not None and text.size == values.text.size and not differ.any():
                 return operand
-        raise LookupError("their keys and values are of different words")
+        raise LookupError("their keys and values are of different positions")
 
 
 @torch.no_grad()
@@ -151,7 +153,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
         placed = [(block.coordinates(), weights.cpu(), allowed) for block, weights, allowed in parts]
         heads = max(at.heads for at, *_ in placed)
         queries = max(at.queries for at, *_ in placed)
-        total = torch.zeros(heads, queries, parts[0][0].text.words)
+        total = torch.zeros(heads, queries, parts[0][0].text.positions)
         mask = torch.zeros(total.shape, dtype=torch.bool)
         for at, weights, allowed in placed:
             of_text = at.batch == batch
@@ -189,14 +191,14 @@ def join_blocks(
             weights, mask = assemble(parts, batch % text.batch)
         except (LookupError, RuntimeError) as error:
             raise ValueError(
-                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.words} words, which cannot "
-                f"be put together: {error}; captured.over_time({site!r}) has them"
+                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} words, which "
+                f"cannot be put together: {error}; captured.over_time({site!r}) has them"
             ) from error
         is_packed = invocations[numbers[0]][0].dtype == torch.uint8
         joined.append(((pack(weights) if is_packed else weights).expand(text.batch, *weights.shape), mask[None]))
     return joined
 
 
-def word_of(cells: Tensor, features: int) -> Tensor:
+def position_of(cells: Tensor, features: int) -> Tensor:
     """Return the position, counted over all texts, to which numbered cells belong; -1 for none."""
     return (cells - 1).div(features, rounding_mode="floor")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tfviz.look.key_fingerprints import InvocationInfo, Keys
+from tfviz.look.key_signatures import InvocationInfo, Keys
 
 
 @dataclass(frozen=True)

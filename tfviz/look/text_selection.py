@@ -12,7 +12,7 @@ from itertools import accumulate, count
 
 from torch import Tensor
 
-from tfviz.look.key_fingerprints import History, InvocationInfo
+from tfviz.look.key_signatures import History, InvocationInfo
 from tfviz.look.text_matching import Segment, SiteInvocations, Timeline
 
 

@@ -73,7 +73,7 @@ class WeightFinder:
                 if (
                     meets
                     and not is_learned(product.factors[1 - operand])
-                    and not self._meets_no_values(product, operand)
+                    and not self._is_not_weights_times_values(product, operand)
                 ):
                     return operand, weights
         return None
@@ -81,7 +81,7 @@ class WeightFinder:
     def _by_row_sums(self, product: Product) -> Match | None:
         for operand in (0, 1):
             axis = None if is_learned(product.factors[1 - operand]) else self._axis_of_ones(product, operand)
-            if axis is not None and not self._meets_no_values(product, operand):
+            if axis is not None and not self._is_not_weights_times_values(product, operand):
                 return operand, self.lineage.begin(product.factors[operand], None, axis)
         return None
 
@@ -100,7 +100,7 @@ class WeightFinder:
             return None
         return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
-    def _meets_no_values(self, product: Product, operand: int) -> bool:
+    def _is_not_weights_times_values(self, product: Product, operand: int) -> bool:
         """Return whether this product is not weights @ values: it samples an image, or mixes heads (Shazeer 2020)."""
         if product.factors[1 - operand] in self.samples:
             return True

@@ -11,7 +11,7 @@ from tfviz import checks
 from tfviz.layers import Block, KVCache, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.attention import AttentionMask
 from tfviz.layers.blocks import final_norm, init_weights, stack
-from tfviz.layers.cache import check_parts
+from tfviz.layers.cache import check_entries
 from tfviz.shapes import Float, Int
 
 
@@ -80,7 +80,7 @@ class GPT(nn.Module):
         Raises:
             ValueError: the cache belongs to another model, or its layers hold different numbers of positions.
         """
-        check_parts(cache, len(self.blocks))
+        check_entries(cache, len(self.blocks))
         start = cache[0].length
         if not torch.compiler.is_compiling() and any(part.length != start for part in cache):
             raise ValueError(

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.layers.blocks import check_sources
-from tfviz.layers.cache import CrossAttentionCache, check_parts
+from tfviz.layers.cache import CrossAttentionCache, check_entries
 from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
@@ -105,7 +105,7 @@ class Seq2Seq(nn.Module):
                 positions are computed.
         """
         cache = [DecoderState()] if cache is None else cache
-        check_parts(cache, 1)
+        check_entries(cache, 1)
         check_sources(len(target), len(memory.attention_mask))
         decoder = cache[0]
         decoder.check_source(memory.states)

@@ -9,7 +9,7 @@ from torch.nn import functional
 from tfviz import checks
 from tfviz.layers import Block, DecoderBlock, KVCache, MultiHeadAttention, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual, final_norm, shrink_branches, stack
-from tfviz.layers.cache import CrossAttentionCache, check_parts
+from tfviz.layers.cache import CrossAttentionCache, check_entries
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -97,7 +97,7 @@ class Transformer(nn.Module):
                 positions are computed.
         """
         caches: Sequence[KVCache | None] = [None] * (2 * len(self.decoder)) if cache is None else cache
-        check_parts(caches, 2 * len(self.decoder))
+        check_entries(caches, 2 * len(self.decoder))
         if isinstance(caches[1], CrossAttentionCache):
             caches[1].check_source(memory.states)
         x = self._embed(self.target, target, start=0 if caches[0] is None else caches[0].length)

@@ -7,7 +7,7 @@ from torch.nn import functional
 from tfviz import checks
 from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Residual, final_norm, init_weights, stack
-from tfviz.layers.cache import check_parts
+from tfviz.layers.cache import check_entries
 from tfviz.shapes import Float, Int
 
 
@@ -85,7 +85,7 @@ class TransformerXL(nn.Module):
         """
         x = self.dropout(self.tokens(ids))
         pasts = cache or [x[:, :0]] * len(self.blocks)
-        check_parts(pasts, len(self.blocks))
+        check_entries(pasts, len(self.blocks))
         length, start = ids.shape[1], pasts[0].shape[1]
         mask = masks.causal.dense(length, start + length, start=start, device=ids.device)
         memories = []

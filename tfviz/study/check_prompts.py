@@ -115,7 +115,9 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
         wrong = mask[~_has_mask_values(mask)]
         if len(wrong):
             kind = (
-                "0, or the lowest number where no query may look" if _is_added(mask) else "1 for a token, 0 for padding"
+                "0, or the lowest number where no query may look"
+                if _is_additive(mask)
+                else "1 for a token, 0 for padding"
             )
             raise ValueError(f"{name}: {argument} holds {wrong[0].item():.6g}; give {kind}")
         ids_name = "decoder_input_ids" if argument.startswith("decoder") else "input_ids"
@@ -126,11 +128,11 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
             )
 
 
-def _is_added(mask: Tensor) -> bool:
+def _is_additive(mask: Tensor) -> bool:
     """Return whether a mask is additive: floats [batch, head, query, key], added to the scores."""
     return mask.dim() == 4 and mask.is_floating_point()
 
 
 def _has_mask_values(mask: Tensor) -> Tensor:
     """Return, for each element of a mask, whether it is a valid value."""
-    return (mask == 0) | (~is_unmasked(mask) if _is_added(mask) else mask == 1)
+    return (mask == 0) | (~is_unmasked(mask) if _is_additive(mask) else mask == 1)

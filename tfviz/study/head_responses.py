@@ -62,7 +62,7 @@ class HeadResponses:
         ((self._dim, self._heads, self._head_dim),) = sizes
         self._projections = [self._projection(site, captured) for site in chosen]
 
-    def of_inputs(self) -> list[list[Float[Tensor, "dim head head_dim"]]]:
+    def input_maps(self) -> list[list[Float[Tensor, "dim head head_dim"]]]:
         """Return three lists, for queries, keys and values: the map from the input of each attention to them.
 
         Raises:
@@ -72,7 +72,7 @@ class HeadResponses:
         count = len(self.paths)
         return [maps[start : start + count] for start in range(0, len(maps), count)]
 
-    def of_heads(self) -> list[Float[Tensor, "head head_dim dim"]]:
+    def head_maps(self) -> list[Float[Tensor, "head head_dim dim"]]:
         """Return, for each attention, the map from the outputs of its heads to the output of its projection.
 
         Raises:

@@ -117,8 +117,8 @@ class HeadWeights:
             "key": (self.key, self.query),
             "value": (self.value, self.output.mT),
         }[kind]
-        written = _triangle(self.value) @ self.output  # [layer, head, rank, dim], with the norms of W_OV
-        read = read @ _triangle(rest).mT  # [layer, head, dim, rank], with the norms of W
+        written = _qr_factor(self.value) @ self.output  # [layer, head, rank, dim], with the norms of W_OV
+        read = read @ _qr_factor(rest).mT  # [layer, head, dim, rank], with the norms of W
         layers, heads, dim, _ = read.shape
         scores = torch.full((layers, heads, layers, heads), torch.nan)
         norms = written.norm(dim=(2, 3)), read.norm(dim=(2, 3))
@@ -168,16 +168,16 @@ def head_weights(
     """
     model = uncompiled(model)
     with eval_mode(model):
-        inputs = _one_word(model) if ids is None else Inputs.from_prompt("ids", ids, model).text(0)
+        inputs = _one_token(model) if ids is None else Inputs.from_prompt("ids", ids, model).text(0)
         responses = HeadResponses(model, inputs, [sites] if isinstance(sites, str) else sites)
-        query, key, value = (torch.stack([rows.movedim(1, 0) for rows in maps]) for maps in responses.of_inputs())
-        output = torch.stack(responses.of_heads())
+        query, key, value = (torch.stack([rows.movedim(1, 0) for rows in maps]) for maps in responses.input_maps())
+        output = torch.stack(responses.head_maps())
     _, labels = site_axis([f"{path}.output_heads" for path in responses.paths])
     key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], 1) for part in (key, value))
     return HeadWeights(query, key, value, output, labels, type(model).__name__)
 
 
-def _one_word(model: nn.Module) -> Inputs:
+def _one_token(model: nn.Module) -> Inputs:
     """Return a text of one token that is not padding.
 
     Raises:
@@ -195,6 +195,6 @@ def _one_word(model: nn.Module) -> Inputs:
     return inputs
 
 
-def _triangle(weights: Float[Tensor, "layer head dim width"]) -> Float[Tensor, "layer head rank width"]:
+def _qr_factor(weights: Float[Tensor, "layer head dim width"]) -> Float[Tensor, "layer head rank width"]:
     """Return R of the decomposition QR = weights; a product with R has the norm of that with the weights."""
     return torch.linalg.qr(weights.float(), mode="r")[1]

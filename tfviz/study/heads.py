@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.captured import Capture
-from tfviz.look.head_scores import COMPARE_WORDS, SCORE_KINDS, Cells, Kind, Marks, check_kinds
+from tfviz.look.head_scores import SCORE_KINDS, TOKEN_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
 from tfviz.look.map_groups import CROSS_ATTENTION_NAME
 from tfviz.study.aggregation import aggregate
@@ -50,7 +50,7 @@ class HeadScores:
     ) -> None:
         self.kinds = check_kinds(kinds)
         self.leave_out_first = leave_out_first
-        by_position = [kind for name, kind in SCORE_KINDS.items() if name not in COMPARE_WORDS]
+        by_position = [kind for name, kind in SCORE_KINDS.items() if name not in TOKEN_KINDS]
         self._compares_words = any(kind not in by_position for kind in self.kinds.values())
 
     def __repr__(self) -> str:

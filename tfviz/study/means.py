@@ -62,7 +62,7 @@ def mean_activations(
     found = aggregate(
         model,
         texts,
-        _WordSums(by_position),
+        _TokenSums(by_position),
         sites=sites,
         tokenize=tokenize,
         batch_size=batch_size,
@@ -74,7 +74,7 @@ def mean_activations(
     return {site: _mean(site, found).to(device) for site in found if not site.endswith(COUNT)}
 
 
-class _WordSums:
+class _TokenSums:
     """A measure for `aggregate`: the sum of activations over the tokens of each text, and the number of tokens."""
 
     def __init__(self, by_position: bool) -> None:

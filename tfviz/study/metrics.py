@@ -16,10 +16,10 @@ from tfviz.validation import describe
 LOG_PROBABILITY_UNIT = "nats"
 Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number, or one for each text
 Reduction = Literal["mean", "none"]  # as for PyTorch's losses
-Numbers = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
+PerText = int | Sequence[int] | Int[Tensor, "batch"]  # one, or one for each text
 
 
-def logit(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+def logit(token: PerText, position: PerText = -1, reduction: Reduction = "mean") -> Metric:
     """Return the metric "logit of a token", mean over the batch or for each text.
 
     Args:
@@ -39,7 +39,7 @@ def logit(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean")
     return _metric(lambda logits: _token_logits(logits, token, position), reduction, "logit", position, [token])
 
 
-def logit_difference(answer: Numbers, other: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+def logit_difference(answer: PerText, other: PerText, position: PerText = -1, reduction: Reduction = "mean") -> Metric:
     """Return the metric "logit of the right token minus logit of another token" (Wang et al. 2023).
 
     Args:
@@ -64,7 +64,7 @@ def logit_difference(answer: Numbers, other: Numbers, position: Numbers = -1, re
     return _metric(difference, reduction, "logit difference", position, [answer, other])
 
 
-def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction = "mean") -> Metric:
+def log_probability(token: PerText, position: PerText = -1, reduction: Reduction = "mean") -> Metric:
     """Return the metric "natural logarithm of a token's probability", in nats.
 
     The arguments are those of `logit`.
@@ -76,14 +76,14 @@ def log_probability(token: Numbers, position: Numbers = -1, reduction: Reduction
     )  # fmt: skip
 
 
-def _check_whole(**numbers: Numbers) -> None:
+def _check_whole(**numbers: PerText) -> None:
     """Raise TypeError if the dtype of a tensor is floating point or bool."""
     for name, value in numbers.items():
         if isinstance(value, Tensor) and (value.is_floating_point() or value.dtype == torch.bool):
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
-def _check_different(answer: Numbers, other: Numbers) -> None:
+def _check_different(answer: PerText, other: PerText) -> None:
     """Raise ValueError if the right and the other token of a text are the same."""
     pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (answer, other)]
     first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
@@ -96,8 +96,8 @@ def _metric(
     numbers: Callable[[Tensor], Float[Tensor, "batch"]],
     reduction: Reduction,
     unit: str,
-    position: Numbers,
-    tokens: Sequence[Numbers] | None = None,
+    position: PerText,
+    tokens: Sequence[PerText] | None = None,
 ) -> Metric:
     """Return a metric that applies a reduction.
 
@@ -117,7 +117,7 @@ def _metric(
     return metric
 
 
-def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Tensor, "batch"]:
+def _token_logits(logits: Tensor, token: PerText, position: PerText) -> Float[Tensor, "batch"]:
     """Return the logits of a token at a position for each text; logits [batch, label] have no positions."""
     rows = _position_logits(logits, position) if logits.dim() == 3 else logits
     ids = _numbers("token", token, len(rows)).to(logits.device)
@@ -127,7 +127,7 @@ def _token_logits(logits: Tensor, token: Numbers, position: Numbers) -> Float[Te
     return rows.gather(-1, ids[:, None])[:, 0]
 
 
-def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Numbers) -> Float[Tensor, "batch vocab"]:
+def _position_logits(logits: Float[Tensor, "batch position vocab"], position: PerText) -> Float[Tensor, "batch vocab"]:
     """Return the logits of each text at one position."""
     texts, count, _ = logits.shape
     positions = _numbers("position", position, texts)
@@ -137,7 +137,7 @@ def _position_logits(logits: Float[Tensor, "batch position vocab"], position: Nu
     return logits[torch.arange(texts, device=logits.device), positions.to(logits.device)]
 
 
-def _numbers(name: str, values: Numbers, texts: int) -> Int[Tensor, "batch"]:
+def _numbers(name: str, values: PerText, texts: int) -> Int[Tensor, "batch"]:
     """Return one number for each text; a single number is expanded."""
     numbers = torch.as_tensor(values).flatten()
     if len(numbers) not in (1, texts):

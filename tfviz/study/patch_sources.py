@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tfviz.look.activation_edits import check_single_meaning
+from tfviz.look.activation_edits import check_unambiguous_broadcast
 from tfviz.shapes import Bool, Float
 from tfviz.study.inputs import marked_like
 
@@ -82,7 +82,7 @@ def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
     """
     if site not in means:
         raise ValueError(f"by has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
-    check_single_meaning("by", means[site], like)
+    check_unambiguous_broadcast("by", means[site], like)
     try:
         return means[site].to(like).expand(like.shape)
     except RuntimeError as error:

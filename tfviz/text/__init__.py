@@ -4,15 +4,36 @@ from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
 from tfviz.text.char_tokenizers import Bytes, Characters
-from tfviz.text.masking import MaskedTokens, WordDropout
+from tfviz.text.masking import MaskedTokens, TokenDropout
 from tfviz.text.subwords import Subwords
 from tfviz.text.tokenizer_training import train_bpe, train_characters, train_whole_words, train_wordpiece
 from tfviz.validation import validate_public
 
 __all__ = [
-    "Buckets", "Bytes", "Characters", "GrowingWindows", "MaskedTokens", "RepeatedTokens", "Streams", "Subwords",
-    "Windows", "WordDropout", "add_special_tokens", "batches", "buckets", "corpora", "datasets", "in_order", "pad",
-    "sentence_pairs", "subwords", "tasks", "train_bpe", "train_characters", "train_whole_words", "train_wordpiece",
+    "Buckets",
+    "Bytes",
+    "Characters",
+    "GrowingWindows",
+    "MaskedTokens",
+    "RepeatedTokens",
+    "Streams",
+    "Subwords",
+    "TokenDropout",
+    "Windows",
+    "add_special_tokens",
+    "batches",
+    "buckets",
+    "corpora",
+    "datasets",
+    "in_order",
+    "pad",
+    "sentence_pairs",
+    "subwords",
+    "tasks",
+    "train_bpe",
+    "train_characters",
+    "train_whole_words",
+    "train_wordpiece",
 ]  # fmt: skip
 
 validate_public(globals(), __all__)

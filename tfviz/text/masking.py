@@ -16,7 +16,7 @@ from tfviz.text.tokenizer import SubwordTokenizer
 from tfviz.validation import describe
 
 
-class WordDropout(EndlessBatches):
+class TokenDropout(EndlessBatches):
     """Batches in which random tokens are replaced by the unknown token (Iyyer et al. 2015, section 3.2).
 
     A model that cannot rely on any single token has to use several. Other parts of a batch are unchanged.

@@ -81,7 +81,7 @@ def masks(
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
         "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
     }  # fmt: skip
-    picture = figures.mask_lab(
+    picture = figures.mask_panels(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
         rows if query_tokens is not None else (),

@@ -26,7 +26,7 @@ MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
 MIN_BAR_SHARE = 0.35  # minimum share of a panel's width for its bars, beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
-GREY = 0.45  # opacity of a bar that is a base rate or a control
+GREY_OPACITY = 0.45  # opacity of a bar that is a base rate or a control
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
 PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
@@ -138,7 +138,7 @@ def bar_table(
 
     largest = None if top is None else max(float(column.high.max()) for column in series.values())
     numbers = {name: format_column(column, largest) for name, column in series.items()}
-    tabular = any(levels.values())  # align the numbers in a column, away from the dashed lines
+    align_numbers = any(levels.values())  # align the numbers in a column, away from the dashed lines
 
     def draw() -> Figure:
         lines = max(len(those) for those in levels.values())
@@ -150,12 +150,12 @@ def bar_table(
         colours = _bar_colours(are_grey, are_pale)
         scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
         lengths = {
-            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, tabular)
+            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, align_numbers)
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
             stretch = lengths[name] if top is None else max(lengths.values())
-            _draw_column(axes, column, heights, numbers[name], colours, *scales[name], stretch, tabular)
+            _draw_column(axes, column, heights, numbers[name], colours, *scales[name], stretch, align_numbers)
             _reference_columns(axes, levels[name], heights[-1] + 1)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
@@ -180,7 +180,7 @@ def _draw_column(
     start: float,
     length: float,
     stretch: float,
-    tabular: bool,
+    align_numbers: bool,
 ) -> None:
     """Draw the bars of one measure, each with its number.
 
@@ -193,14 +193,14 @@ def _draw_column(
         start: the start of the scale.
         length: the length of the scale.
         stretch: the length of the axis, relative to the length of the scale.
-        tabular: whether all numbers are aligned beyond the end of the scale, instead of beside their bars.
+        align_numbers: whether all numbers are aligned beyond the end of the scale, instead of beside their bars.
     """
     axes.barh(heights, column.mean, color=colours, height=0.72)
     if column.several:
         ink = matplotlib.rcParams["text.color"]
         axes.hlines(heights, column.low, column.high, color=ink, linewidth=1.5)
     for row, (row_height, number) in enumerate(zip(heights, numbers)):
-        at = start + length if tabular else max(0.0, float(column.high[row]))
+        at = start + length if align_numbers else max(0.0, float(column.high[row]))
         axes.text(at + NUMBER_GAP * stretch * length, row_height, number, va="center", fontsize=8)
     axes.set(xlim=(start, start + stretch * length), xticks=[])
     if start < 0:
@@ -230,7 +230,7 @@ def _bar_colours(grey: Sequence[bool], pale: Sequence[bool] = ()) -> list[Any]:
 
 
 def _bar_colour(plain: bool, paler: bool) -> Any:
-    opacity = (GREY if plain else 1.0) * (PALE_OPACITY if paler else 1.0)
+    opacity = (GREY_OPACITY if plain else 1.0) * (PALE_OPACITY if paler else 1.0)
     return to_rgba(soft() if plain else "C5", opacity)
 
 
@@ -249,13 +249,13 @@ def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[
 
 
 def _axis_length(
-    high: Sequence[float], start: float, length: float, numbers: Sequence[str], inches: float, tabular: bool
+    high: Sequence[float], start: float, length: float, numbers: Sequence[str], inches: float, align_numbers: bool
 ) -> float:
     """Return the length of a panel's axis, relative to its scale, that leaves room for the numbers beside its bars."""
     text_widths = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
-    if tabular:
+    if align_numbers:
         text_widths = [max(text_widths)] * len(text_widths)
-    ends = [1.0 if tabular else (max(0.0, end) - start) / length for end in high]
+    ends = [1.0 if align_numbers else (max(0.0, end) - start) / length for end in high]
     return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, text_widths)))
 
 

@@ -14,7 +14,7 @@ PART_GAP = 48.0  # points between unconnected parts, drawn side by side
 SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # the layout stops when no box moves further, since smaller moves are invisible
 BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
-MAIN_WEIGHT = 200  # weight of a main link (see `_main_lines`), relative to other links
+MAIN_WEIGHT = 200  # weight of a main link (see `_main_links`), relative to other links
 Point = tuple[float, float]
 
 
@@ -63,7 +63,7 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
             above[child].append(chain[-1])
             chains.append([*chain, child])
     layers = _in_reading_order(_ordered(layer_of, above), len(boxes))
-    x = _columns(layers, nodes, chains, _main_lines(parents))
+    x = _columns(layers, nodes, chains, _main_links(parents))
     left = min(x[node] - box.width / 2 for node, box in enumerate(nodes)) - MARGIN
     right = max(x[node] + box.width / 2 for node, box in enumerate(nodes)) + MARGIN
     heights = [max(nodes[node].height for node in layer) for layer in layers]
@@ -111,7 +111,7 @@ def _in_reading_order(layers: list[list[int]], boxes: int) -> list[list[int]]:
     return [row[::-1] for row in layers] if turned else layers
 
 
-def _main_lines(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
+def _main_links(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     """Return the main links (parent, child), drawn vertically if possible; at most one from and one to each box.
 
     A main link joins a box to the first of its parents, as a sum to the residual stream that it adds to. Inputs that

@@ -45,7 +45,7 @@ def mask(
     return Picture(render, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed")
 
 
-def mask_lab(
+def mask_panels(
     rules: Mapping[str, tuple[str, Bool[Tensor, "query key"]]],
     title: str = "Masks",
     query_tokens: Sequence[str] = (),

@@ -9,7 +9,7 @@ template with placeholders in braces, which are filled from the current numbers:
     {second_value}, {second_percent} that number, as it is and as a percentage
     {count}, {of}      the number of cells that are not 0, and of all cells
     {sum}              the sum of all numbers
-    {last}, {second_last} the last numbers of the first and of the second line or row
+    {last}, {last_of_second} the last numbers of the first and of the second line or row
 
 For a grid of shares (rows that sum to 1) with the same labels on both axes, {row} is the row with the largest share for
 a different label, and {col} has the largest share in that row. In a stack, {percent} is the share of the sum. A single
@@ -41,7 +41,7 @@ NAMES = (
     "of",
     "sum",
     "last",
-    "second_last",
+    "last_of_second",
 )
 MAX_DEFAULT_SENTENCES = 2
 NUMBER = re.compile(r"[-−]?\d[\d.,]*$")
@@ -187,7 +187,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
         "of": formatted(table.size),
         "sum": formatted(total) + unit,
         "last": formatted(float(table[0, -1])) + unit,
-        "second_last": formatted(float(table[1, -1])) + unit if len(table) > 1 else "",
+        "last_of_second": formatted(float(table[1, -1])) + unit if len(table) > 1 else "",
     }
 
 

@@ -96,7 +96,7 @@ class View(Picture):
         return PAGE_TEMPLATE.format(title=title, style=PAGE_STYLE, wide=wide, view=self.html(static=False))
 
 
-def together(title: str, parts: Mapping[str, View | str]) -> str:
+def joined_page(title: str, parts: Mapping[str, View | str]) -> str:
     """Return one page with several views under headings.
 
     Args:

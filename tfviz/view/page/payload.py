@@ -128,11 +128,11 @@ def _pack_part(
     layers, heads, *_ = maps.shape
     weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
-    numbers: dict[tuple[object, ...], int] = {}
+    indices: dict[tuple[object, ...], int] = {}
     for layer in range(layers):
         for head in range(heads):
             allowed = maps.allowed(layer, head)
-            masks.append(None if allowed is None else _mask_number(blobs, allowed, numbers, maps.mask is not None))
+            masks.append(None if allowed is None else _mask_index(blobs, allowed, indices, maps.mask is not None))
             if block > 1 and (layer, head) != exact_head:
                 weights.append((*blobs.add(deflated(maps.packed(layer, head, block), None)), block))
             else:
@@ -151,7 +151,7 @@ def _pack_part(
 
 
 def _numbered_values(maps: AttentionMaps) -> Tensor | None:
-    """Return float32 weights of maps whose cells show numbers, so that a page writes those of the static picture.
+    """Return float32 weights of maps whose cells show indices, so that a page writes those of the static picture.
 
     None for other maps, and for those that are stored as codes anyway.
     """
@@ -160,19 +160,19 @@ def _numbered_values(maps: AttentionMaps) -> Tensor | None:
     return torch.stack([layer.float() for layer in layers]) if few and len(layers) == len(maps.layers) else None
 
 
-def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[object, ...], int], stays: bool) -> int:
+def _mask_index(blobs: BlobStore, allowed: Tensor, indices: dict[tuple[object, ...], int], stays: bool) -> int:
     """Return the index of a mask in `blobs`, without packing it again if the same memory has been indexed.
 
     Args:
         blobs: where the mask is stored.
         allowed: the mask, [query, key].
-        numbers: a cache of indices by view of memory, which is extended.
+        indices: a cache of indices by view of memory, which is extended.
         stays: whether masks stay in memory, so that the cache is valid.
     """
     where = memory_view(allowed)
-    if not stays or where not in numbers:
-        numbers[where] = blobs.mask_index(allowed)
-    return numbers[where]
+    if not stays or where not in indices:
+        indices[where] = blobs.mask_index(allowed)
+    return indices[where]
 
 
 def _omitted(parts: Sequence[MapsPart], block: int, budget: float) -> str:

@@ -80,7 +80,7 @@ def studio_widget(
     programs: Mapping[str, LocalProgram],
     first: Mapping[str, Sequence[Tensor]],
     draw_static: DrawStatic,
-    axis_words: AxisWords,
+    axis_tokens: AxisWords,
     tokenizers: Sequence[Any],
 ) -> ModelWidget:
     """Return the widget of a studio whose model stays in Python; arguments as for `ModelWidget`."""
@@ -88,4 +88,4 @@ def studio_widget(
 
     nodes = {name: [{"pattern": site} for site in programs[name].run(inputs)[1]] for name, inputs in first.items()}
     document["programs"] = {name: {"nodes": sites} for name, sites in nodes.items()}
-    return ModelWidget(programs, document, first, draw_static, axis_words, tokenizers)
+    return ModelWidget(programs, document, first, draw_static, axis_tokens, tokenizers)

@@ -20,7 +20,7 @@ from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
-from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, with_heads
+from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -101,14 +101,14 @@ def classify(
         answer = Answer(
             "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
         )
-        picture = with_heads(bars, title, model, tokenizer, ids, opened, None, answer)
+        picture = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
         return studio_view(document, picture, {"read": program}, budget)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return _probabilities(labels, outputs["logits"], title, tokenizer.decode(request.inputs[0][0]))
 
-    axis_words = requirements.text_axes(tokenizer)
-    return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_words, [tokenizer])
+    axis_tokens = requirements.text_axes(tokenizer)
+    return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_tokens, [tokenizer])
 
 
 @torch.no_grad()

@@ -68,7 +68,7 @@ class Answer:
     effects: Tensor | None = None
 
 
-def with_heads(
+def studio_picture(
     bars: Picture,
     title: str,
     model: nn.Module,

@@ -118,8 +118,8 @@ def translate(
         return _view_in_page(document, programs, ids, source, target, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[bos]]), memory["states"], memory["attention_mask"]]}
-    draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
-    return studio_widget(document, programs, first, draw_static, axis_words, own)
+    draw_static, axis_tokens = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
+    return studio_widget(document, programs, first, draw_static, axis_tokens, own)
 
 
 def _view_in_page(

@@ -54,7 +54,7 @@ class ModelWidget(KernelWidget):
         document: the document of the studio.
         first: the first inputs of each program; the last program's are displayed.
         draw_static: draws the static picture of a request and its outputs.
-        axis_words: returns the query and key tokens of the maps by part, such as {"": (rows, columns)}.
+        axis_tokens: returns the query and key tokens of the maps by part, such as {"": (rows, columns)}.
         tokenizers: the tokenizers, in the order of the document.
     """
 
@@ -67,11 +67,11 @@ class ModelWidget(KernelWidget):
         document: StudioDocument,
         first: Inputs,
         draw_static: DrawStatic,
-        axis_words: AxisWords,
+        axis_tokens: AxisWords,
         tokenizers: Sequence[Any],
     ):
         self._programs, self._tokenizers = dict(programs), list(tokenizers)
-        self._draw_static, self._axis_words = draw_static, axis_words
+        self._draw_static, self._axis_words = draw_static, axis_tokens
         self._inputs = dict(first)
         self._last = Request(*list(first.items())[-1])
         super().__init__(document=dict(document), state=dict(document["state"]))

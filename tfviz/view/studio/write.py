@@ -22,7 +22,7 @@ from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.next_token_probabilities import next_answer
-from tfviz.view.studio.static_studio import with_heads
+from tfviz.view.studio.static_studio import studio_picture
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
@@ -107,7 +107,7 @@ def write(
         document["note"] = _rounding_note(model, ids, logits)
     answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
     bars = next_tokens(answer.names, answer.bars[""], title, prompt)
-    picture = with_heads(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
+    picture = studio_picture(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
     return studio_view(document, picture, programs, budget)
 
 

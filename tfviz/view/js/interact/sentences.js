@@ -154,7 +154,7 @@ function facts(content) {
     of: formatted(data.length),
     sum: measured(sum),
     last: measured(data[m - 1]),
-    second_last: n > 1 ? measured(data[2 * m - 1]) : "",
+    last_of_second: n > 1 ? measured(data[2 * m - 1]) : "",
   };
 }
 

@@ -158,7 +158,7 @@ class History:
             invocation = InvocationInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
             self.sites.setdefault(site, SiteHistory()).add(invocation, keys)
 
-    def leads(self, site: str) -> bool:
+    def is_leader(self, site: str) -> bool:
         """Return whether a site is the deepest one that attends to a growing text; True for any while none is known."""
         return self._leader in (None, site)
 
