@@ -11,7 +11,8 @@ import { stackAnswer } from "./sentences.js";
 /** @import { Box, Pen, Point } from "../types.js" */
 
 const ANSWER_SIZE = 32; // pixels of its letters
-const LAYOUT = { answer: 46, budget: 22, bar: 56, axis: 24, row: 28, column: 260 }; // heights, and the width of a name
+const LAYOUT = { answer: 46, budget: 22, bar: 56, axis: 24, row: 28, column: 260 }; // heights, and the least width of a name with its number
+const NAME = { swatch: 22, gap: 16, apart: 32, size: 14 }; // pixels: before a name, before its number, after it; of letters
 
 /** A panel that draws parts of a sum. */
 export class StackPanel extends Panel {
@@ -21,6 +22,7 @@ export class StackPanel extends Panel {
   /** Where the bar begins, and how many names stand beside each other. */
   barTop = 0;
   columnCount = 1;
+  columnWidth = LAYOUT.column;
 
   /** @param {number} width */
   place(width) {
@@ -29,7 +31,12 @@ export class StackPanel extends Panel {
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
     this.end = roundUp(Math.max(this.sum, 1.25 * (this.budget ?? 0)));
-    this.columnCount = Math.max(1, Math.min(2, Math.floor(width / LAYOUT.column)));
+    const widths = this.words.map((word, i) => {
+      const value = textWidth(this.measured(this.tensor.data[i]), NAME.size, true);
+      return NAME.swatch + textWidth(excerpt(word, 24), NAME.size) + NAME.gap + value + NAME.apart;
+    });
+    this.columnWidth = Math.min(width + NAME.apart, Math.max(LAYOUT.column, ...widths));
+    this.columnCount = Math.max(1, Math.min(2, Math.floor((width + NAME.apart) / this.columnWidth)));
     this.barTop = LAYOUT.answer + (this.budget === undefined ? 6 : LAYOUT.budget);
     this.width = width;
     this.height = this.namesTop + LAYOUT.row * Math.ceil(count / this.columnCount);
@@ -86,17 +93,12 @@ export class StackPanel extends Panel {
   /** @param {Pen} pen @param {string} word @param {number} i */
   name(pen, word, i) {
     const rows = Math.ceil(this.words.length / this.columnCount);
-    const [x, y] = [Math.floor(i / rows) * LAYOUT.column, this.namesTop + ((i % rows) + 0.5) * LAYOUT.row];
+    const [x, y] = [Math.floor(i / rows) * this.columnWidth, this.namesTop + ((i % rows) + 0.5) * LAYOUT.row];
     pen.rect(x, y - 7, 14, 14, { fill: this.colour(i), radius: 2 });
-    pen.text(x + 22, y, excerpt(word, 24), { fill: this.theme.ink, size: 14 });
-    const value = this.measured(this.tensor.data[i]);
-    const at = x + Math.min(LAYOUT.column, this.width) - 40;
-    pen.text(Math.max(at, x + 30 + textWidth(excerpt(word, 24), 14) + textWidth(value, 14, true)), y, value, {
-      fill: this.theme.ink,
-      size: 14,
-      bold: true,
-      align: "right",
-    });
+    const look = { fill: this.theme.ink, size: NAME.size };
+    pen.text(x + NAME.swatch, y, excerpt(word, 24), look);
+    const right = x + this.columnWidth - NAME.apart;
+    pen.text(right, y, this.measured(this.tensor.data[i]), { ...look, bold: true, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
@@ -108,7 +110,7 @@ export class StackPanel extends Panel {
       return at < 0 ? null : [at, 0];
     }
     const rows = Math.ceil(this.words.length / this.columnCount);
-    const at = Math.floor((y - this.namesTop) / LAYOUT.row) + rows * Math.floor(x / LAYOUT.column);
+    const at = Math.floor((y - this.namesTop) / LAYOUT.row) + rows * Math.floor(x / this.columnWidth);
     return y >= this.namesTop && at < this.words.length ? [at, 0] : null;
   }
 

@@ -14,7 +14,7 @@ import { levels, ticks } from "./ticks.js";
 /** @import { Box, Pen, Point } from "../types.js" */
 
 const NAME_HEIGHT = 16; // of a line's name
-const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, left: 44, top: 10, bottom: 26, name: 18 }; // `share`: height as a share of the width; the others are pixels, `name` those of an axis's name
+const PLOT_LAYOUT = { share: 0.5, minHeight: 180, maxHeight: 380, minLeft: 44, top: 10, bottom: 26, name: 18 }; // `share`: height as a share of the width; the others are pixels, `name` those of an axis's name
 
 /** A panel that draws the rows of a matrix as lines. */
 export class LinePanel extends Panel {
@@ -26,7 +26,10 @@ export class LinePanel extends Panel {
   steps = [];
   min = 0;
   max = 1;
-  /** The widths of the names beside the plot, and of the plot, in pixels. */
+  /** @type {number[]} the numbers of the vertical axis */
+  heights = [];
+  /** Where the plot begins, and the widths of the names beside it and of the plot, in pixels. */
+  left = 0;
   namesWidth = 0;
   plotWidth = 0;
   plotHeight = 0;
@@ -47,9 +50,12 @@ export class LinePanel extends Panel {
     this.namesWidth = this.isSingle
       ? 8
       : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), FONT_SIZE))) + 22;
+    this.heights = levels(this.min, this.max);
+    const widest = Math.max(...aligned(this.heights).map((text) => textWidth(text, FONT_SIZE)));
+    this.left = Math.max(PLOT_LAYOUT.minLeft, widest + 10);
     this.width = width;
     this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight);
-    this.plotWidth = this.width - PLOT_LAYOUT.left - this.namesWidth;
+    this.plotWidth = this.width - this.left - this.namesWidth;
     const [vertical, across] = this.axes ?? ["", ""];
     this.plotTop = PLOT_LAYOUT.top + (vertical || this.unit ? PLOT_LAYOUT.name : 0);
     this.height = this.plotTop + this.plotHeight + PLOT_LAYOUT.bottom + (across ? PLOT_LAYOUT.name : 0);
@@ -57,18 +63,18 @@ export class LinePanel extends Panel {
 
   /** @param {number} row @param {number} col @returns {[number, number]} */
   at(row, col) {
-    const x = PLOT_LAYOUT.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.plotWidth : this.plotWidth / 2);
+    const x = this.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.plotWidth : this.plotWidth / 2);
     return [x, this.plotTop + ((this.max - this.value([row, col])) / (this.max - this.min)) * this.plotHeight];
   }
 
   /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
-    const heights = levels(this.min, this.max);
+    const { heights } = this;
     aligned(heights).forEach((text, i) => {
       const y = this.plotTop + ((this.max - heights[i]) / (this.max - this.min)) * this.plotHeight;
-      pen.line(PLOT_LAYOUT.left, y, PLOT_LAYOUT.left + this.plotWidth, y, { stroke: theme.line });
-      pen.text(PLOT_LAYOUT.left - 6, y, text, { fill: theme.soft, size: FONT_SIZE, align: "right" });
+      pen.line(this.left, y, this.left + this.plotWidth, y, { stroke: theme.line });
+      pen.text(this.left - 6, y, text, { fill: theme.soft, size: FONT_SIZE, align: "right" });
     });
     const below = { fill: theme.soft, size: FONT_SIZE, align: /** @type {const} */ ("center") };
     const labelWidth = Math.max(...this.steps.map((step) => textWidth(label(step), FONT_SIZE))) + 12;
@@ -91,8 +97,8 @@ export class LinePanel extends Panel {
     const [vertical, across] = this.axes ?? ["", ""];
     const look = { fill: this.theme.soft, size: FONT_SIZE };
     const above = [vertical, this.unit].filter(Boolean).join(", in ");
-    if (above) pen.text(PLOT_LAYOUT.left - 6, 8, above, look);
-    const right = PLOT_LAYOUT.left + this.plotWidth;
+    if (above) pen.text(this.left - 6, 8, above, look);
+    const right = this.left + this.plotWidth;
     if (across) pen.text(right, this.height - 8, `${across} →`, { ...look, align: "right" });
   }
 
@@ -127,15 +133,15 @@ export class LinePanel extends Panel {
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
     if (
-      x < PLOT_LAYOUT.left - 8 ||
+      x < this.left - 8 ||
       y < this.plotTop - 8 ||
       y > this.plotTop + this.plotHeight + 8 ||
-      x > PLOT_LAYOUT.left + this.plotWidth + 8
+      x > this.left + this.plotWidth + 8
     )
       return null;
     const col = Math.max(
       0,
-      Math.min(this.size[1] - 1, Math.round(((x - PLOT_LAYOUT.left) / this.plotWidth) * (this.size[1] - 1))),
+      Math.min(this.size[1] - 1, Math.round(((x - this.left) / this.plotWidth) * (this.size[1] - 1))),
     );
     const distances = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
     return [distances.indexOf(Math.min(...distances)), col];

@@ -305,7 +305,8 @@ export class Points {
    */
   drawName(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
-    const nameWidth = textWidth(text, 11);
+    const bold = always || this.marked.has(point);
+    const nameWidth = textWidth(text, 11, bold);
     const offset = this.marked.has(point) ? 9 : 7;
     const left = x + offset + nameWidth > this.width - 4 ? x - offset - nameWidth : x + offset;
     const box = [left - 2, y - 8, left + nameWidth + 2, y + 8];
@@ -316,7 +317,7 @@ export class Points {
     if (!always && (boxes.length >= MAX_NAMES || boxes.some(overlaps) || dots.some(covers))) return;
     boxes.push(box);
     if (always) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
-    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: always || this.marked.has(point) });
+    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold });
   }
 }
 
