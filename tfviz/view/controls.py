@@ -114,7 +114,7 @@ def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96
             above `max_tokens`; `max_tokens` is below 2.
     """
     tokenizer = subwords.as_tokenizer(tokenizer)
-    if not all(hasattr(tokenizer, name) for name in ("encode", "words", "to_spec")):
+    if not all(hasattr(tokenizer, name) for name in ("encode", "tokens", "to_spec")):
         raise TypeError(
             f"tokenizer is a {type(tokenizer).__name__}; give one of tfviz.text, such as "
             "text.Characters.from_text(corpus)"
