@@ -32,6 +32,20 @@ CASES = {
         panel("grid", SHARES, WORDS, ("le", "chat", "assis")),
         "“sat” gives most to “assis” (75 %), then to “chat” (25 %).",
     ),
+    "no second": (
+        panel(
+            "grid",
+            [[0.5, -math.inf], [-math.inf, -math.inf]],
+            ("p", "q"),
+            ("it rains", "fog"),
+            sentence="Best: {col}, {value}. Next: {second}, {second_value}. And so on.",
+        ),
+        "Best: “it rains”, 0.5. And so on.",
+    ),
+    "no second in the only sentence": (
+        panel("grid", [[0.5, -math.inf]], ("p",), ("a", "b"), sentence="{col}, then {second}."),
+        "“a”, then none.",
+    ),
     "equal words": (
         panel(
             "grid", [[0.5, 0.0, 0.5], [0.25, 0.5, 0.25], [0.5, 0.0, 0.5]], ("the", "cat", "the"), ("the", "cat", "the")

@@ -94,9 +94,16 @@ def _stated_cell(panel: ResultPanel) -> tuple[int, int] | None:
 
 
 def filled(panel: ResultPanel) -> str:
-    """Return the author's sentence with its placeholders filled; empty if no number is finite."""
-    known = facts(panel)
-    return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], panel.sentence) if known else ""
+    """Return the author's sentences with their placeholders filled; empty if no number is finite.
+
+    Of several sentences, those about the next largest number are left out where there is none.
+    """
+    if not (known := facts(panel)):
+        return ""
+    parts = re.split(r"(?<=[.?!]) ", panel.sentence)
+    if known.get("second") == "none":
+        parts = [part for part in parts if "{second" not in part] or parts
+    return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], " ".join(parts))
 
 
 def default_sentence(panel: ResultPanel) -> str:

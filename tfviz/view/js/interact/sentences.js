@@ -50,7 +50,10 @@ export function statedCells(contents) {
 /** Return the author's sentence, with the numbers and words as they are now. @param {Content} content */
 export function filled(content) {
   const known = facts(content);
-  return known ? String(content.sentence).replace(/\{(\w+)\}/g, (all, name) => known[name] ?? all) : "";
+  if (!known) return "";
+  const all = String(content.sentence).split(/(?<=[.?!]) /);
+  const alone = known.second === "none" ? all.filter((part) => !part.includes("{second")) : all;
+  return (alone.length ? alone : all).join(" ").replace(/\{(\w+)\}/g, (match, name) => known[name] ?? match);
 }
 
 /**
