@@ -243,13 +243,19 @@ export class HeadChoice {
     return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
   }
 
+  /** Name the size of the sheet; maps with names of their own need not be heads. @param {number} layers @param {number} heads */
+  sizeOf(layers, heads) {
+    const named = layers === 1 && this.source.document.head_names.length > 0;
+    return named ? counted(heads, "map") : `${counted(layers, "layer")} × ${counted(heads, "head")}`;
+  }
+
   /** Describe what is shown. @param {string} mode */
   caption(mode) {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
     if (mode === "sheet")
-      return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
+      return `${part}${this.sizeOf(layers, heads)}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("combine")} of `;

@@ -18,6 +18,7 @@ import { Sheet } from "./sheet.js";
 
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
+const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
 
 /** A sheet of heads with the selected head described and drawn beside it. */
 export class SheetStage {
@@ -70,7 +71,11 @@ export class SheetStage {
   show(content, width) {
     this.content = content;
     this.width = width;
-    this.sheet.place(content.placed ?? content.part, width);
+    const part = content.placed ?? content.part;
+    const fits = content.row !== null && Math.max(part.rows.length, part.cols.length) <= MAX_MAP_TOKENS;
+    const beside = width - MIN_MAP_WIDTH - MAP_GAP;
+    if (fits) this.sheet.place(part, beside);
+    if (!fits || this.sheet.thumbWidth < MIN_THUMB_WIDTH) this.sheet.place(part, width); // the whole width
     this.showSelected();
     this.draw();
   }
