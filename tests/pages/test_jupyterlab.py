@@ -84,7 +84,7 @@ def test_heads_view_answers_keys_after_run_all(notebook, notebook_folder):
     run_all(page)
     views = page.locator(".tfviz")
     assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2"]
-    views.nth(0).locator("canvas").focus()
+    views.nth(0).locator("canvas").first.focus()
     press(page, "ArrowRight", "ArrowDown", "Enter")
     page.wait_for_timeout(300)
     assert views.nth(0).locator("h3").text_content() == "Layer 1, head 1"
