@@ -61,7 +61,7 @@ CASES = [
     ("view.controls.cells(torch.ones(0, 2))", r"matrix has the shape \[0, 2\]"),
     ("view.controls.cells(torch.tensor([[1.0, nan]]))", "holds nan"),
     ("view.controls.cells(torch.ones(21, 20))", "420 cells, and a picture has room for 400"),
-    ("view.controls.cells(torch.ones(2, 3), rows=['a'])", "rows has 1 words, the cells have 2 rows"),
+    ("view.controls.cells(torch.ones(2, 3), rows=['a'])", "rows has 1 labels, the cells have 2 rows"),
     ("view.controls.cells(torch.ones(2, 3), cols=['a', None, 'b'])", "word 1 is None"),
     ("view.controls.cells(torch.ones(2, 3), step=0)", "step is 0"),
     ("view.controls.cells(torch.ones(2), limits=(2.0, 1.0))", "give a smaller number and a larger one"),

@@ -140,7 +140,7 @@ CASES = [
             ("(ids, ids * 0 - 100)", "give ids alone, .* the second is attention_mask"),
             (
                 "{'input_ids': ids, 'attention_mask': ids * 0 - 100}",
-                "attention_mask holds -100; give 1 for a word, 0 for",
+                "attention_mask holds -100; give 1 for a token, 0 for",
             ),
             (
                 "{'input_ids': ids, 'attention_mask': torch.full((2, 3), 0.5)}",

@@ -20,7 +20,7 @@ def test_unknown_theme_raises(tmp_path):
 
 def test_attention_maps_reject_mismatched_words_and_weights():
     weights = torch.rand(1, 2, 3, 5)
-    with pytest.raises(ValueError, match="query_tokens has 5 words, the maps have 3 queries"):
+    with pytest.raises(ValueError, match="query_tokens has 5 labels, the maps have 3 queries"):
         AttentionMaps(weights, query_tokens="abcde")
     with pytest.raises(ValueError, match="layer head query key"):
         AttentionMaps(weights[0])

@@ -132,7 +132,7 @@ def test_over_time_rejects_incompatible_invocations(shapes):
 
 def test_over_time_rejects_invalid_arguments():
     seen = capture_call(translator(), SOURCE, TARGET)
-    with pytest.raises(ValueError, match="query_tokens has 5 words, the maps have 3 queries"):
+    with pytest.raises(ValueError, match="query_tokens has 5 labels, the maps have 3 queries"):
         AttentionMaps.over_time(seen, WORDS[1], WORDS[0])
     with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
         AttentionMaps.over_time(seen, batch=2)

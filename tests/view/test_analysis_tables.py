@@ -119,7 +119,7 @@ def test_tokens_share_one_scale():
 @pytest.mark.parametrize(
     ("words", "numbers", "message"),
     [
-        (["a"], [1.0, 2.0], "1 words, the numbers have 2 tokens"),
+        (["a"], [1.0, 2.0], "1 labels, the numbers have 2 tokens"),
         ([], [], "one for each token"),
         (["a"], [float("nan")], "holds nan"),
         (["a"] * 20_001, torch.ones(20_001), "tokens"),

@@ -433,7 +433,7 @@ WRONG = [
     (lambda: view.controls.points({"a": (1, math.nan)}), ValueError, "holds nan"),
     (lambda: view.controls.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
     (lambda: view.controls.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
-    (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the cells have 2 rows"),
+    (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 labels, the cells have 2 rows"),
     (lambda: view.controls.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
     (
         lambda: view.controls.text("abc", text.Bytes(), max_tokens=2),

@@ -54,7 +54,7 @@ WRONG_MASKS = [
     (lambda: view.masks({"a": TABLE, "b": TABLE[:3]}), ValueError, r"\(3, 5\), \(5, 5\)"),
     (lambda: view.masks({"a": {}}), ValueError, "'a' has no tables"),
     (lambda: view.masks({"a": torch.ones(2, 3, 5, 5)}), ValueError, r"\[2, 3, 5, 5\]"),
-    (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 words, the tables have 5 queries"),
+    (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 labels, the tables have 5 queries"),
     (lambda: view.masks({"a": TABLE}, use={"b": "all"}), LookupError, "rules a"),
     (lambda: view.masks({"a": TABLE}, use={"a": "some"}), LookupError, "must be all, any, not or off"),
     (lambda: view.positions({}), ValueError, "no tables"),
@@ -62,7 +62,7 @@ WRONG_MASKS = [
     (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),
     (lambda: view.similarity(torch.rand(3)), ValueError, "position position"),
     (lambda: view.gates({}), ValueError, "one shape"),
-    (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 words, the tables have 3 steps"),
+    (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 labels, the tables have 3 steps"),
     (lambda: view.gates({"a": torch.rand(0, 4)}), ValueError, "size 0"),
 ]
 

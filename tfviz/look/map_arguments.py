@@ -58,7 +58,7 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str, 
     if isinstance(labels, set | frozenset):
         raise TypeError(f"{name} is a set, which has no order; give a list")
     if len(labels) != count:
-        raise ValueError(f"{name} has {len(labels)} words, the {owner} have {count} {what}")
+        raise ValueError(f"{name} has {len(labels)} labels, the {owner} have {count} {what}")
     return as_strings(labels)
 
 

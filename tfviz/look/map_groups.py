@@ -107,7 +107,7 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
                 raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(counts)}")
     elif words is not None and len(words) not in counts.values():
         each = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise ValueError(f"{axis} has {len(words)} words, and no group has so many: {each}")
+        raise ValueError(f"{axis} has {len(words)} labels, and no group has so many: {each}")
 
 
 def _group_name(labels: Sequence[str]) -> str:

@@ -114,7 +114,7 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     if len(shapes) > 1:
         each = ", invocations='layers'" if any(INVOCATION_INDEX.search(site) for site in joined) else ""
         raise ValueError(
-            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
+            f"the patterns have several shapes (head query key): look.groups(captured{each}) has those that are alike "
             "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]

@@ -18,6 +18,8 @@ from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches
 from tfviz.view.result_spec import round_up
 from tfviz.view.spec import NO_NAMES
 
+__all__ = ["angle", "cells", "order", "points", "text"]
+
 MAX_POINTS, MAX_CELLS, MAX_WORDS = 60, 400, 60  # in one control
 
 
