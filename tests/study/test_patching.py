@@ -137,7 +137,7 @@ def test_patching_heads_matches_reference(name, glob, by, padded):
     modules = [kind.sites[glob].format(layer) for layer in range(2)]
     each = ("head", "position", "head and position")[(BY.index(by) + padded) % 3]
     if padded and by == "resample" and "decoder" not in glob:
-        with pytest.raises(ValueError, match="by='resample' would put the activations of padding"):
+        with pytest.raises(ValueError, match="by='resample' would put activations of padding"):
             patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
         return
     table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, progress=False)
@@ -526,7 +526,7 @@ def test_a_position_without_any_word_keeps_its_activation():
 
 def test_resampling_padded_texts_is_refused():
     model = build(*FAMILIES["Llama"][:2])
-    with pytest.raises(ValueError, match="by='resample' would put the activations of padding"):
+    with pytest.raises(ValueError, match="by='resample' would put activations of padding"):
         patch(model, {"input_ids": IDS, "attention_mask": MASK}, by="resample", metric=study.logit(3, position=0))
     whole = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
     assert patch(model, whole, by="resample", metric=study.logit(3), progress=False).values.abs().max() > 0
