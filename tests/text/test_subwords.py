@@ -67,7 +67,7 @@ def test_whole_words_round_trip_with_spaces():
 def test_lower_controls_case_folding():
     tokenizer = BUILT["lower bpe"]
     assert tokenizer.decode(tokenizer.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
-    assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
+    assert BUILT["wordpiece"].tokens(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
     assert "fur" not in BUILT["cased wordpiece"].words(BUILT["cased wordpiece"].encode("Fur"))
 
 
@@ -135,7 +135,7 @@ def test_bpe_words_show_spaces_and_bytes():
     tokenizer = train_bpe("né né né\n\n\n\n", 269)
     words = tokenizer.tokens(tokenizer.encode("né né\n\n x漢\x07"))
     assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
-    assert train_bpe("a##b", 264).words(train_bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
+    assert train_bpe("a##b", 264).tokens(train_bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
 
 
 def test_words_keep_letters_of_the_byte_alphabet():
@@ -180,10 +180,10 @@ def test_spans_match_expected_values():
         "␣",
     ]
     assert tokenizer.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
-    assert BUILT["bpe"].words(BUILT["bpe"].encode("The cat sat.")) == ["The", "␣cat", "␣sat", "."]
+    assert BUILT["bpe"].tokens(BUILT["bpe"].encode("The cat sat.")) == ["The", "␣cat", "␣sat", "."]
     assert BUILT["bpe"].spans("The cat sat.") == [0, 1, 2, 2]
     assert BUILT["letters"].spans(" ab\n c ") == [0, 0, 0, 1, 1, 1, 1]
-    assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("The cats' xx")) == ["the", "cats", "'", "[UNK]"]
+    assert BUILT["wordpiece"].tokens(BUILT["wordpiece"].encode("The cats' xx")) == ["the", "cats", "'", "[UNK]"]
     assert BUILT["wordpiece"].spans("The cats' xx") == [0, 1, 1, 2]
     assert BUILT["whole words"].spans("The zebras' mats.") == [0, 1, 1, 2, 2]
     assert tokenizer.spans("") == []

@@ -30,9 +30,9 @@ def test_imports_are_acyclic():
     assert len(list(TopologicalSorter(EDGES).static_order())) == len(FILES)  # a CycleError names the circle
 
 
-@pytest.mark.parametrize("folder", ["still", "page"])
+@pytest.mark.parametrize("folder", ["figures", "page"])
 def test_figure_and_page_folders_import_only_allowed_folders(folder):
-    allowed = {"check_numbers", "documents", "patch_grid", "result_spec", "spec", "still"} | {folder}
+    allowed = {"check_numbers", "documents", "patch_grid", "result_spec", "spec", "figures"} | {folder}
     for name, found in EDGES.items():
         if name.partition(".")[0] == folder:
             assert {other.partition(".")[0] for other in found} <= allowed, name
