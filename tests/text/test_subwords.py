@@ -68,7 +68,7 @@ def test_lower_controls_case_folding():
     tokenizer = BUILT["lower bpe"]
     assert tokenizer.decode(tokenizer.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
     assert BUILT["wordpiece"].tokens(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
-    assert "fur" not in BUILT["cased wordpiece"].words(BUILT["cased wordpiece"].encode("Fur"))
+    assert "fur" not in BUILT["cased wordpiece"].tokens(BUILT["cased wordpiece"].encode("Fur"))
 
 
 @every
