@@ -125,6 +125,19 @@ function hasWeights(grid) {
   });
 }
 
+/** What is said of a map whatever query is pointed at: computed once, since a pointer asks at each move. @type {WeakMap<Grid, { kind: string, unit: string } | null>} null: not of weights */
+const summaries = new WeakMap();
+
+/** @param {Grid} grid */
+function summarized(grid) {
+  const { rows, cols } = grid;
+  const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
+  const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
+  if (!sameText) return { unit, kind: "" };
+  const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
+  return { unit, kind: kindSentence(grid, ids, unit) };
+}
+
 /**
  * Describe in a sentence what a head does, from its map alone: by kinds of keys where both axes are one text, else by
  * what a query looks at; empty if the numbers are no weights.
@@ -132,12 +145,32 @@ function hasWeights(grid) {
  * @param {number} query
  */
 export function describeMap(grid, query) {
-  const { rows, cols } = grid;
-  if (!hasWeights(grid)) return "";
-  if (rows.length !== cols.length || rows.some((token, i) => token !== cols[i])) return querySentence(grid, query);
-  const ids = rows.map((token) => rows.indexOf(token));
-  const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
-  return describeHead(grid, ids, unit, query);
+  let summary = summaries.get(grid);
+  if (summary === undefined) summaries.set(grid, (summary = hasWeights(grid) ? summarized(grid) : null));
+  return summary === null ? "" : summary.kind || describeQuery(grid, summary.unit, query);
+}
+
+/**
+ * Describe the kind of key that a head looks at from at least half of the queries; empty if there is none.
+ * @param {Grid} grid
+ * @param {number[]} ids
+ * @param {string} unit
+ */
+function kindSentence(grid, ids, unit) {
+  const [best] = countKinds(grid, ids);
+  if (!(best && best.of > 1 && best.count >= best.of / 2)) return "";
+  return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
+}
+
+/**
+ * Describe what a query looks at, else what all look at, else how far they spread.
+ * @param {Grid} grid
+ * @param {string} unit
+ * @param {number | null} query
+ */
+function describeQuery(grid, unit, query) {
+  const sentence = query === null || query >= grid.rows.length ? topKeySentence(grid) : querySentence(grid, query);
+  return sentence || `spreads its look over ${counted(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`;
 }
 
 /**
@@ -149,10 +182,5 @@ export function describeMap(grid, query) {
  * @param {number | null} [query]
  */
 export function describeHead(grid, ids, unit, query = null) {
-  const [best] = countKinds(grid, ids);
-  if (best && best.of > 1 && best.count >= best.of / 2)
-    return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
-  const sentence = query === null || query >= grid.rows.length ? topKeySentence(grid) : querySentence(grid, query);
-  if (sentence) return sentence;
-  return `spreads its look over ${counted(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`;
+  return kindSentence(grid, ids, unit) || describeQuery(grid, unit, query);
 }

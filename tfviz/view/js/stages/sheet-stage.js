@@ -27,7 +27,7 @@ export class SheetStage {
   /** @type {{ chosen: Point, row: number } | null} the head and the query that the mouse points at */
   pointed = null;
   focused = false;
-  width = 0;
+  mapWidth = 0;
   /** What the selected head does, in a sentence. */
   finding = h("p", { class: "finding" });
 
@@ -70,12 +70,11 @@ export class SheetStage {
   /** @param {SheetContent} content @param {number} width */
   show(content, width) {
     this.content = content;
-    this.width = width;
     const part = content.placed ?? content.part;
     const fits = content.row !== null && Math.max(part.rows.length, part.cols.length) <= MAX_MAP_TOKENS;
-    const beside = width - MIN_MAP_WIDTH - MAP_GAP;
-    if (fits) this.sheet.place(part, beside);
+    if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (!fits || this.sheet.thumbWidth < MIN_THUMB_WIDTH) this.sheet.place(part, width); // the whole width
+    this.mapWidth = fits ? Math.min(width - this.sheet.contentRight - MAP_GAP, MAX_MAP_WIDTH) : 0;
     this.showSelected();
     this.draw();
   }
@@ -99,11 +98,10 @@ export class SheetStage {
 
   /** Show the map of a head beside the sheet, where it has room. @param {Grid} grid @param {number} query @param {string} name */
   showMap(grid, query, name) {
-    const width = Math.min(this.width - this.sheet.contentRight - MAP_GAP, MAX_MAP_WIDTH);
-    if (width < MIN_MAP_WIDTH || Math.max(grid.rows.length, grid.cols.length) > MAX_MAP_TOKENS) return;
+    if (this.mapWidth < MIN_MAP_WIDTH) return;
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
-    this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, width);
+    this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, this.mapWidth);
   }
 
   draw() {
