@@ -67,7 +67,7 @@ GROUPS: dict[str, dict[str, tuple[Callable[[Size], Run], str]]] = {
 def check(maps: Iterable[Tensor] | look.Capture, size: Size, expected: Iterable[Tensor] | None) -> None:
     """All maps are there, and are those that the eager model computes."""
     maps = maps.values() if isinstance(maps, look.Capture) else maps
-    maps = [look.unpack(found) for found in maps]
+    maps = [look.dequantize(found) for found in maps]
     assert len(maps) == size.layers
     assert {tuple(found.shape) for found in maps} == {(1, size.heads, size.tokens, size.tokens)}
     for found, wanted in zip(maps, expected or []):

@@ -21,7 +21,7 @@ STEPS, BATCH, SEED = 3000, 8, 1
 def main() -> None:
     quick = parser(__doc__).parse_args().quick
     plays = text.corpora.load("shakespeare")
-    letters = text.Characters.from_text(plays)
+    letters = text.CharacterTokenizer.from_text(plays)
     read, held = (letters.encode(part) for part in text.corpora.split(plays, 0.9))
     torch.manual_seed(SEED)
     model = models.GPT(len(letters), dropout=0.1, **demo.CONFIG)

@@ -24,7 +24,7 @@ from torch import nn
 
 from tfviz.models import GPT
 from tfviz.portable.language_model import ExportCache, export_language_model
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 from tfviz.view.page.bundle import BUNDLES
 
 VERSION = "1.30.0"
@@ -165,7 +165,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as kept:
         folder = Path(kept)
         (folder / "peer").symlink_to((given.peer or installed(folder)).resolve())
-        programs, data = pack(export_language_model(model, weights="float32"))
+        programs, data = serialize_programs(export_language_model(model, dtype="float32"))
         to_onnx(model, folder)
         engine = (BUNDLES / "engine.js").read_text(encoding="utf-8")
         (folder / "engine.js").write_text(f"const ENGINE = {engine}", encoding="utf-8")

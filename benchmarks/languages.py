@@ -17,9 +17,9 @@ SIX_MINUTES = 2400  # steps of lesson 12's GPT on two cores
 DISTANCES = (1, 4, 16, 48)
 
 
-def shakespeare() -> tuple[text.Characters, Tensor, Tensor]:
+def shakespeare() -> tuple[text.CharacterTokenizer, Tensor, Tensor]:
     corpus = text.corpora.load("shakespeare")
-    tokenizer = text.Characters.from_text(corpus)
+    tokenizer = text.CharacterTokenizer.from_text(corpus)
     return tokenizer, *(tokenizer.encode(part) for part in text.corpora.split(corpus))
 
 

@@ -100,7 +100,7 @@ def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Capture | No
 def looked(maps: AttentionMaps, rounds: int) -> list[list[str]]:
     tokens = maps.shape[3]
     middle = tokens * 5 // 8
-    opened = [clock(lambda head=head: maps.tile(0, head, block=32)) for head in range(min(rounds + 1, HEADS))][1:]
+    opened = [clock(lambda head=head: maps.tile(0, head, pool_size=32)) for head in range(min(rounds + 1, HEADS))][1:]
 
     def step(side: int) -> Callable[[], object]:
         rows, keys = slice(middle, middle + side), slice(middle - side, middle)
@@ -125,7 +125,7 @@ def page(tokens: int, layers: int, rounds: int) -> list[list[str]]:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "heads.html"
         started = time.perf_counter()
-        shown = view.heads(AttentionMaps(made), budget=BUDGET)
+        shown = view.heads(AttentionMaps(made), max_bytes=BUDGET)
         shown.save(path)
         saved, size = time.perf_counter() - started, path.stat().st_size / MB
         drawn, changed = [], []

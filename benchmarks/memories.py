@@ -50,11 +50,11 @@ class Forgetting:
 def texts(quick: bool) -> dict[str, tuple[int, list[Tensor], Tensor, float]]:
     """Of each text the size of its vocabulary, documents to train on, tokens to measure on, bytes a token there."""
     plays = text.corpora.load("shakespeare")
-    letters = text.Characters.from_text(plays)
+    letters = text.CharacterTokenizer.from_text(plays)
     train, held = (letters.encode(part) for part in text.corpora.split(plays))
     reviews = text.datasets.reviews("train").texts[: 60 if quick else 20_000]
     tokenizer = text.train_bpe(reviews[:5000], 400 if quick else 4000)
-    rows = tokenizer.encode_all(reviews)
+    rows = tokenizer.encode_batch(reviews)
     cut = int(0.95 * len(rows))
     unseen = torch.cat(rows[cut:])
     width = sum(len(one.encode()) for one in reviews[cut:]) / len(unseen)

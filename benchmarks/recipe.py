@@ -150,7 +150,7 @@ def main() -> None:
     seeds, steps = (given.seeds[:1], 6) if given.quick else (given.seeds, given.steps)
     many = 12 if given.quick else plain.STEPS
     corpus = text.corpora.load("shakespeare")
-    vocab_size = text.Characters.from_text(corpus)
+    vocab_size = text.CharacterTokenizer.from_text(corpus)
     ids, held = (vocab_size.encode(part) for part in text.corpora.split(corpus))
     held = held[:2000] if given.quick else held
     reference = f"plain reference, {many:,} steps"

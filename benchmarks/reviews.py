@@ -77,7 +77,7 @@ def made_reviews(trial: Trial) -> Rows:
     labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
     tokenizer = text.train_whole_words(joined[0])
     train_batches, test_batches = (
-        text.Buckets(tokenizer.encode_all(rows), given, max_tokens=1500, seed=trial.seed)
+        text.Buckets(tokenizer.encode_batch(rows), given, max_tokens=1500, seed=trial.seed)
         for rows, given in zip(joined, labels)
     )
     for pooling in (models.classifier.mean, models.classifier.maximum):
@@ -99,7 +99,7 @@ def imdb(trial: Trial) -> Rows:
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
     few = slice(0, 60) if trial.quick else slice(None)
     tokenizer = text.train_whole_words(train.texts[few], 30_000, lower=True)
-    rows = [cut(tokenizer.encode_all(part.texts[few]), 800) for part in (train, test)]
+    rows = [cut(tokenizer.encode_batch(part.texts[few]), 800) for part in (train, test)]
     batches = text.Buckets(rows[0], train.labels[few], max_tokens=12_000, seed=trial.seed)
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
     model = trial.built(models.Classifier, len(tokenizer), embedding=layers.BigramEmbedding, **parts)
@@ -119,7 +119,7 @@ def bert(trial: Trial) -> Rows:
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
     few = slice(0, 60) if trial.quick else slice(None)
     tokenizer = text.train_wordpiece(train.texts[few], 400 if trial.quick else 8000)
-    ids = [tokenizer.encode_all(part.texts[few]) for part in (train, test)]
+    ids = [tokenizer.encode_batch(part.texts[few]) for part in (train, test)]
     rows = [text.add_special_tokens(cut(part, 191), CLS, None) for part in ids]
     parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
     make = partial(stretches.Averaged, len(tokenizer), context=192, **parts)

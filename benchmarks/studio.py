@@ -23,7 +23,7 @@ from playwright.sync_api import BrowserType, sync_playwright
 
 from tfviz import view
 from tfviz.models import GPT
-from tfviz.text import Characters
+from tfviz.text import CharacterTokenizer
 
 SEED = 0
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -98,13 +98,13 @@ class Case:
     heads: int
     dim: int
     context: int
-    weights: str
+    dtype: str
     count: int
 
-    def save(self, path: Path, prompt: str, weights: str | None = None) -> Path:
+    def save(self, path: Path, prompt: str, dtype: str | None = None) -> Path:
         torch.manual_seed(SEED)
         model = GPT(len(LETTERS), context=self.context, layers=self.layers, heads=self.heads, dim=self.dim)
-        page = view.write(model, Characters(LETTERS), prompt, weights=weights or self.weights, budget=None)
+        page = view.write(model, CharacterTokenizer(LETTERS), prompt, dtype=dtype or self.dtype, max_bytes=None)
         return page.save(path)
 
 

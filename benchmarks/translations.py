@@ -37,10 +37,10 @@ def as_before(model: nn.Module, rate: float) -> dict[str, Any]:
 
 
 def columns(
-    tokenizer: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
+    tokenizer: text.SubwordTokenizer, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
 ) -> tuple[list[Tensor], list[Tensor]]:
     add = text.add_special_tokens
-    return add(tokenizer.encode_all(sources), eos=after), add(tokenizer.encode_all(targets), bos=BOS)
+    return add(tokenizer.encode_batch(sources), eos=after), add(tokenizer.encode_batch(targets), bos=BOS)
 
 
 def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
@@ -69,7 +69,7 @@ def made_task(task: str, trial: Trial) -> Rows:
         model = trial.built(make, len(tokenizer))
         how = {"lr": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
-        found = generate.translate(model, sentences(held)[0], tokenizer, width=1, max_new_tokens=30, eos=None)
+        found = generate.translate(model, sentences(held)[0], tokenizer, num_beams=1, max_new_tokens=30, eos=None)
         right = learn.evaluate.exact_match(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
@@ -81,7 +81,9 @@ def made_task(task: str, trial: Trial) -> Rows:
             yield Row(system, task, "alignment error rate", f"{rates[best]:.1%}", aim, **learned.facts, note=note)
 
 
-def alignment_errors(model: nn.Module, tokenizer: text.Subwords, examples: Sequence[Example]) -> dict[str, float]:
+def alignment_errors(
+    model: nn.Module, tokenizer: text.SubwordTokenizer, examples: Sequence[Example]
+) -> dict[str, float]:
     """For each site of attention between the texts, the error of its strongest links, heads averaged.
 
     A gold link is sure where its target word has no other, else possible.

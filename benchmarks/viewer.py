@@ -184,7 +184,7 @@ def write(folder: Path, sizes: list[int], model: int, found: Found) -> dict[tupl
         pages["tfviz", tokens] = page = view.heads(maps).save(folder / f"tfviz{tokens}.html")
         if note := described(page)["note"]:
             found["left out"].append(f"{tokens} tokens: {note} Raised for this page.")
-            view.heads(maps, budget=1e9).save(page)
+            view.heads(maps, max_bytes=1e9).save(page)
         found["error"].append(error(page, maps))
         if tokens <= DRAWN:
             pages["bertviz", tokens] = page = folder / f"bertviz{tokens}.html"

@@ -13,7 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
-from tfviz.look import AttentionMaps, pack
+from tfviz.look import AttentionMaps, quantize
 from tfviz.view.figures.formatting import formatted
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -196,7 +196,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, even=False,
     size = (layers, heads, queries, keys)
     scores = torch.rand(size, generator=draw) if even else 2 * torch.randn(size, generator=draw)
     scores = scores.masked_fill(~mask, -torch.inf) if causal else scores
-    return AttentionMaps(pack(scores.softmax(-1)), mask=mask, **given)
+    return AttentionMaps(quantize(scores.softmax(-1)), mask=mask, **given)
 
 
 def weights(some, layer=0, head=0):

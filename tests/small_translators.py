@@ -36,11 +36,11 @@ def model(seed=2, **parts):
 
 
 @cache
-def translated(sentence="one two three", weights="float32", **given):
+def translated(sentence="one two three", dtype="float32", **given):
     """The model and its view, made once."""
     made = model()
     return made, view.translate(
-        made, tokenizers(), sentence, weights=weights, max_new_tokens=LENGTH, **{"width": 4, **given}
+        made, tokenizers(), sentence, dtype=dtype, max_new_tokens=LENGTH, **{"num_beams": 4, **given}
     )
 
 
@@ -49,7 +49,7 @@ def source_ids(sentence):
     return torch.tensor([[*source.encode(sentence).tolist(), source["[EOS]"]]])
 
 
-def search(model, sentence, prefix=(), width=1, alpha=0.0, max_new_tokens=LENGTH):
+def search(model, sentence, prefix=(), num_beams=1, length_penalty=0.0, max_new_tokens=LENGTH):
     """Texts as [tokens, sum, ended], best first, after each step: a search in plain lists."""
     _, target = tokenizers()
     begin, end = target["[BOS]"], target["[EOS]"]

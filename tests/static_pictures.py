@@ -12,7 +12,7 @@ from tfviz.generate.beam import Beam
 from tfviz.layers import positions
 from tfviz.learn import Step
 
-SMALL = text.Characters("abcdefg")
+SMALL = text.CharacterTokenizer("abcdefg")
 
 
 def drawing():

@@ -9,7 +9,7 @@ from tfviz.eval_mode import model_device, restore_modes
 from tfviz.learn import evaluate
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
-TOKENIZER = text.Characters("abcdefghijk")
+TOKENIZER = text.CharacterTokenizer("abcdefghijk")
 
 
 def partly_frozen():

@@ -153,7 +153,7 @@ def test_evaluation_matches_the_cpu():
 
 
 def test_views_of_a_model_on_the_gpu():
-    tokenizer = text.Characters("abcdefghijklmnopqrstuvwxyz .,!?")
+    tokenizer = text.CharacterTokenizer("abcdefghijklmnopqrstuvwxyz .,!?")
     model = gpt().cuda().eval()
     assert view.write(model, tokenizer, "a cat sat").figure()
     with torch.no_grad(), look.capture(model) as seen:

@@ -51,7 +51,7 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
         "text.subwords",
         "text.token_labels",
     }
-    | {"look.map_arguments", "look.quantize", "look.key_ranges"},  # what maps are made of
+    | {"look.map_arguments", "look.quantization", "look.key_ranges"},  # what maps are made of
     "lessons": {"text", "layers", "models", "learn", "generate", "look", "study", "view"},
 }
 PUBLIC = {("view", "tfviz.look")}  # packages that may be imported whole, but none of their modules

@@ -185,7 +185,7 @@ def check_hugging_face(device, attention):
 
 def check_beam_search(device):
     """Also of a batch, and with the memory of the encoder repeated for each text."""
-    options = {"bos": 1, "eos": 2, "width": 3, "max_new_tokens": 4}
+    options = {"bos": 1, "eos": 2, "num_beams": 3, "max_new_tokens": 4}
 
     def call(model, _):
         beam = generate.beam.search(model, SOURCE, **options)

@@ -40,7 +40,7 @@ def check_readme() -> None:
     assert "4 layers × 4 heads" in Path("heads.html").read_text(encoding="utf-8")
 
 
-def check_views(model: torch.nn.Module, letters: text.Characters) -> None:
+def check_views(model: torch.nn.Module, letters: text.CharacterTokenizer) -> None:
     ids = letters.encode("To be, or not to be")
     with torch.no_grad(), look.capture(model) as seen:
         model(ids[None])
@@ -60,7 +60,7 @@ def check_views(model: torch.nn.Module, letters: text.Characters) -> None:
         assert INSTALLS_LESSONS in says
 
 
-def check_analyses(model: torch.nn.Module, letters: text.Characters) -> None:
+def check_analyses(model: torch.nn.Module, letters: text.CharacterTokenizer) -> None:
     clean, corrupt = letters.encode("the king")[None], letters.encode("the duke")[None]
     metric = study.logit_difference(*letters.encode("s."))
     table = study.patch(model, clean, corrupt, metric=metric)
@@ -68,7 +68,7 @@ def check_analyses(model: torch.nn.Module, letters: text.Characters) -> None:
     assert torch.isfinite(table.values).all()
 
 
-def check_generation(model: torch.nn.Module, letters: text.Characters) -> None:
+def check_generation(model: torch.nn.Module, letters: text.CharacterTokenizer) -> None:
     written = generate.text(model, letters, "ROMEO:", 5, generate.GREEDY)
     assert len(written) == 11
     batches = text.Windows(letters.encode("the red house by the sea. " * 20), 16, 4)

@@ -8,11 +8,11 @@ import torch
 from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.models import GPT
-from tfviz.text import Characters
+from tfviz.text import CharacterTokenizer
 from tfviz.view.figures.formatting import percent
 
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
-TOKENIZER = Characters.from_text("abcdefgh .\n" + SIGNS)
+TOKENIZER = CharacterTokenizer.from_text("abcdefgh .\n" + SIGNS)
 CONTEXT = 16
 KINDS = {
     "learned": {},
@@ -36,7 +36,7 @@ def gpt(**parts):
 def written(kind="learned"):
     """The model and its view, made once: the weights are kept exactly."""
     model = gpt(**KINDS[kind])
-    return model, view.write(model, TOKENIZER, "abc", weights="float32")
+    return model, view.write(model, TOKENIZER, "abc", dtype="float32")
 
 
 def shown(page):

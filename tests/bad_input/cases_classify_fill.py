@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from tfviz import view
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Bytes, train_whole_words
+from tfviz.text import ByteTokenizer, train_whole_words
 nan, inf = float("nan"), float("inf")
 tokenizer = train_whole_words(["a b c"])
 small = {"layers": 1, "heads": 1, "dim": 4}
@@ -40,13 +40,13 @@ CASES = [
     ("classify(text='\\ud800')", "lone surrogate"),
     ("classify(text='a', bos=10)", "bos is 10, and the ids of this tokenizer go from 0 to 9"),
     ("classify(text='a', eos=-1)", "eos is -1, and the ids"),
-    ("classify(weights='float8')", "weights is 'float8'"),
-    ("classify(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ("classify(dtype='float8')", "dtype is \'float8'"),
+    ("classify(max_bytes=100)", "the model takes .* bytes in a page, max_bytes is 100"),
     ("classify(labels=['</script>', '\\0\\u202e'], text='c zz', eos=1)", "= highest probability"),
     ("fill(model=reader())", r"the model gives the shape \[1, 2\]; it must be \[1, 4, 10\]"),
     ("fill(model=Peeks())", "cannot be exported"),
     ("fill(model=sick(bert()))", "the model's logits are not finite"),
-    ("fill(tokenizer=Bytes())", r"tokenizer has no \[MASK\] to mask words with"),
+    ("fill(tokenizer=ByteTokenizer())", r"tokenizer has no \[MASK\] to mask words with"),
     ("fill(tokenizer=3)", "tokenizer is 3, which a page cannot encode with"),
     ("fill(text='')", "the text has no words; give one to mask"),
     ("fill(text=' ')", "the text has no words"),
@@ -62,7 +62,7 @@ CASES = [
     ("fill(compare_with=(gpt(), tokenizer, 10))", "the id that the texts of compare_with begin with is 10"),
     ("fill(compare_with=(gpt(), tokenizer, 'x'))", "the id that the texts of compare_with begin with is 'x'"),
     ("fill(compare_with=(sick(gpt()), tokenizer, 4))", "the model's logits are not finite"),
-    ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ("fill(max_bytes=100)", "the model takes .* bytes in a page, max_bytes is 100"),
     ('fill(model=gpt())', 'GPT reads from left to right, and knows nothing of what stands after a masked word'),
     ("view.write(nn.Linear(2, 2), tokenizer, 'a b')", 'Linear cannot be called with ids of tokens'),
     ('view.controls.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),

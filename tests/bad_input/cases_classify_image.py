@@ -48,7 +48,7 @@ CASES = [
     ("ask(model=ViT().half(), pixels=torch.rand(3, 4, 4).half())", "float16, and a page computes in float32"),
     ("ask(picture=torch.rand(8, 4, 3))", "picture is 4 × 8, and the model's pixels 4 × 4"),
     ("ask(picture='nowhere.png')", "there is no file nowhere.png"),
-    ("ask(weights='float8')", "weights is 'float8'"),
-    ("ask(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ("ask(dtype='float8')", "dtype is \'float8'"),
+    ("ask(max_bytes=100)", "the model takes .* bytes in a page, max_bytes is 100"),
     ("ask(examples={'x': {'text': 'a'}})", r"examples\['x'\] sets text; it can set head, hidden_patches"),
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from tfviz.look import measures
 NAN, INF = float("nan"), float("inf")
 torch.manual_seed(1)
 gpt = models.GPT(11, context=7, layers=1, heads=3, dim=6).eval()
-tokenizer = text.Characters("abcdefghijk")
+tokenizer = text.CharacterTokenizer("abcdefghijk")
 pair = models.Transformer(11, heads=3, dim=6, layers=1, context=9).eval()
 source = torch.tensor([[1, 2, 3], [4, 5, 0]])
 words = text.train_whole_words("one two three four five", 12)
@@ -43,13 +43,13 @@ CASES = [
     ("len(ids([1, 2], 3))", "= 3"),
     ("generate.text(gpt, tokenizer, 'xyz', 3)", r"character 'x' \(U\+0078\) at place 0"),
     (
-        "generate.text(gpt, text.Characters('ab'), 'a', 40, Sampler(temperature=INF))",
+        "generate.text(gpt, text.CharacterTokenizer('ab'), 'a', 40, Sampler(temperature=INF))",
         "id .* is not one of the 2 tokens",
     ),
-    ("search(width=0)", "width is 0; it must be from 1 to 1000"),
+    ("search(num_beams=0)", "num_beams is 0; it must be from 1 to 1000"),
     ("search(max_new_tokens=0)", "max_new_tokens is 0; it must be at least 1"),
-    ("search(alpha=NAN)", "alpha is nan; it must be from 0 to 10"),
-    ("search(alpha=1e6)", "alpha is 1000000.0; it must be from 0 to 10"),
+    ("search(length_penalty=NAN)", "length_penalty is nan; it must be from 0 to 10"),
+    ("search(length_penalty=1e6)", "length_penalty is 1000000.0; it must be from 0 to 10"),
     ("search(eos=99)", "eos is 99; the model's tokens are 0 to 10"),
     ("search(eos=-1)", "must be at least 1"),
     ("search(bos=-1)", "bos is -1; it must be at least 0"),
@@ -97,7 +97,7 @@ CASES = [
         "weights are on the meta device",
     ),
     ("beam.search(pair, torch.zeros(2, 3).long(), bos=1, eos=2)", "a row of source holds nothing but padding"),
-    ("search(width=10_000)", "width is 10000; it must be from 1 to 1000"),
+    ("search(num_beams=10_000)", "num_beams is 10000; it must be from 1 to 1000"),
     (
         "generate.translate(models.Transformer(len(words), 5, layers=1, heads=3, dim=6), ['one'], words)",
         "the model has 5 target tokens, the tokenizer 12",
@@ -107,9 +107,9 @@ CASES = [
         "the model has 5 source tokens",
     ),
     ("beam.rows([search()])", "these 1 beams are not the steps"),
-    ("search(width=2).ids(0, 5)", "row is 0, rank is 5; there are 2 texts of 2 each"),
-    ("search(width=2).ids(2)", "row is 2, rank is 0"),
-    ("beam.greedy(pair, source, bos=1, eos=2, width=5)", "width is given, and a greedy search has one text"),
+    ("search(num_beams=2).ids(0, 5)", "row is 0, rank is 5; there are 2 texts of 2 each"),
+    ("search(num_beams=2).ids(2)", "row is 2, rank is 0"),
+    ("beam.greedy(pair, source, bos=1, eos=2, num_beams=5)", "num_beams is given, and a greedy search has one text"),
     ("beam.penalty('x', 1.0)", "length is 'x'; give tokens"),
     ("search(max_new_tokens=10**9)", "more than this machine's memory"),
     ("Sampler().choose(torch.zeros(3), generator=3)", "generator is 3"),
@@ -118,7 +118,7 @@ CASES = [
         "weights are \\[2, 5, 5\\]; give layer head query key",
     ),
     ("measures.entropy(even + 0j)", "weights are torch.complex64; give real weights"),
-    ("look.pack(even + 0j)", "weights are torch.complex64; give real weights"),
+    ("look.quantize(even + 0j)", "weights are torch.complex64; give real weights"),
     ("Sampler().choose(torch.zeros(1, 3, 5))", "logits are \\[1, 3, 5\\]; give those of one token"),
     ("Sampler(temperature=0).choose([0.1, 0.2])", "logits are a list; give those of one token"),
 ]

@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from tfviz import view
 from tfviz.models import BERT, GPT
-from tfviz.text import Bytes, Characters, train_whole_words
+from tfviz.text import ByteTokenizer, CharacterTokenizer, train_whole_words
 nan = float("nan")
-tokenizer = Characters("abc")
+tokenizer = CharacterTokenizer("abc")
 model = GPT(3, context=8, layers=2, heads=2, dim=4)
 given = {"model": model, "tokenizer": tokenizer, "clean": "abc", "corrupt": "aac"}
 def patch(**more): return view.patch(**{**given, **more})
@@ -55,7 +55,10 @@ CASES = [
     ("patch(answers=[0, 3])", "the answer of corrupt is 3; the ids go from 0 to 2"),
     ("patch(answers=[-1, 0])", "answer is -1; it must be at least 0"),
     ("patch(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
-    ("patch(tokenizer=Characters('ab'), corrupt='aab', clean='bbb')", "the model chooses among 3 tokens, .* has 2"),
+    (
+        "patch(tokenizer=CharacterTokenizer('ab'), corrupt='aab', clean='bbb')",
+        "the model chooses among 3 tokens, .* has 2",
+    ),
     ("patch(model=sick())", "the model's logits are not finite"),
     ("patch(model=nn.Flatten())", "Flatten has no weights; give a model that was trained"),
     ("patch(model=BERT(3, context=8, layers=1, heads=1, dim=4))", "does not write from left to right"),
@@ -68,8 +71,8 @@ CASES = [
     ("patch(model=Steps())", "cannot be exported"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())", "float16, and a page computes in float32"),
     ("patch(model=GPT(3, context=8, layers=1, heads=1, dim=4).to('meta'))", "on the meta device"),
-    ("patch(weights='int4')", "weights is 'int4'; it can be 'float32', 'float16', 'int8'"),
-    ("patch(budget=10)", "the model takes .* bytes in a page, the budget is 10: keep its weights"),
+    ("patch(dtype='int4')", "dtype is 'int4'; it can be 'float32', 'float16', 'int8'"),
+    ("patch(max_bytes=10)", "the model takes .* bytes in a page, max_bytes is 10: keep its weights"),
     (
         "patch(examples={'x': {'prompt': 'a'}})",
         r"examples\['x'\] sets prompt; it can set answer, clean, corrupt, other",

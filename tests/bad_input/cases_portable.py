@@ -4,7 +4,7 @@ SETUP = """
 import numpy, torch
 from torch import nn
 from tfviz import files, look, models, portable
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 from tfviz.look import edits
 gpt = models.GPT(11, context=7, layers=1, heads=2, dim=4)
 ids = torch.tensor([[1, 2, 3]])
@@ -18,7 +18,7 @@ def stored(text):
 CASES = [
     ("portable.export(ids, ids)", "module is a tensor"),
     ("portable.export(gpt)", "give one tensor for each input"),
-    ("portable.export(gpt, ids, weights='bfloat16')", "weights is 'bfloat16'; it can be 'float32', 'float16', 'int8'"),
+    ("portable.export(gpt, ids, dtype='bfloat16')", "dtype is 'bfloat16'; it can be 'float32', 'float16', 'int8'"),
     ("portable.export(gpt, ids, lengths={'words': {1: 'n'}})", "lengths names 'words'; the tensors given are ids"),
     ("portable.export(gpt, ids, lengths={'ids': {7: 'n'}})", "lengths names axis 7 of ids, which has 2 axes"),
     ("portable.export(gpt, ids, lengths={'ids': {0: 'n'}})", "ids has 1 'n' in the example; give one with 2 or more"),
@@ -46,7 +46,7 @@ CASES = [
     ("portable.Program({})", "program has no 'format'; it must have format, name"),
     ("portable.Program(square.spec, None)", "tensors is None; it must be a dictionary of tensors"),
     ("portable.Program(square.spec, {'x': 3})", "there is a tensor 'x' that weights does not name"),
-    ("pack({'p': square.spec})", "p is a dictionary; give a portable.Program"),
+    ("serialize_programs({'p': square.spec})", "p is a dictionary; give a portable.Program"),
     ("stored('null')", "p: program is None; it must be a dictionary"),
     ("stored('[' * 100_000)", "p: program is nested too deep"),
     ("stored('x')", "p: program is not JSON: "),

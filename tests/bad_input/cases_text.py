@@ -26,7 +26,7 @@ def pipe(path):
     return str(path)
 
 def tokenizer(content):
-    return text.Subwords.load(at("tokenizer.json", content))
+    return text.SubwordTokenizer.load(at("tokenizer.json", content))
 
 def changed(*swap):
     words.save("tokenizer.json")
@@ -138,7 +138,7 @@ CASES = [
     # tokenizers
     ("text.train_wordpiece(['\\ud800'])", "text 0 has a lone surrogate"),
     ("text.train_bpe(['fine', 'a\\udfff'], 300)", "text 1 has a lone surrogate"),
-    ("text.Bytes().encode('ab\\ud800')", "character 2 is a lone surrogate"),
+    ("text.ByteTokenizer().encode('ab\\ud800')", "character 2 is a lone surrogate"),
     ("words.encode('\\ud800')", "has a lone surrogate"),
     ("len(text.train_bpe([ENDLESS], 300))", "= 300"),
     ("len(text.train_bpe([' ' * 2_000_000 + 'a'], 264))", "= 264"),
@@ -146,38 +146,44 @@ CASES = [
     ("text.train_characters('some text', 10**30)", "size is 1000000000000000000000000000000"),
     ("text.train_bpe(['abc'], 10**9)", "vocab_size is 1000000000"),
     ("text.train_whole_words(iter(['a', None]))", "text 1 is a NoneType"),
-    ("text.Subwords(Tokenizer(models.BPE())).to_spec()", "its pre_tokenizer is None"),
-    ("text.Subwords(words.backend_tokenizer, special={'msk': '[MASK]'})", "special names 'msk'"),
+    ("text.SubwordTokenizer(Tokenizer(models.BPE())).to_spec()", "its pre_tokenizer is None"),
+    ("text.SubwordTokenizer(words.backend_tokenizer, special={'msk': '[MASK]'})", "special names 'msk'"),
     (
-        "text.Subwords(words.backend_tokenizer, special={'mask': '<mask>'})",
+        "text.SubwordTokenizer(words.backend_tokenizer, special={'mask': '<mask>'})",
         "which is not one of the tokenizer's tokens",
     ),
     ("words['[NONE]']", r"'\[NONE\]' is not one of the 12 tokens"),
     ("words[5]", "token is 5"),
-    ("words.encode_all('one')", "one string where many texts are meant"),
-    ("words.encode_all(['one', b'two'])", r"texts\[1\] is b'two'"),
+    ("words.encode_batch('one')", "one string where many texts are meant"),
+    ("words.encode_batch(['one', b'two'])", r"texts\[1\] is b'two'"),
     ("words.decode([99])", "id 99 is not one of the 12 tokens"),
     ("words.decode([-1])", "id -1 is not one of"),
     ("words.decode([1.5])", "1.5 is not an id"),
     ("words.decode(torch.tensor(3))", r"ids is a tensor of shape \[\]"),
     ("words.decode(torch.tensor([[1, 2]]))", "is not an id; give integers, of one text at a time"),
-    ("text.Characters('abc').decode([True])", "True is not an id"),
-    ("text.Characters('abc').decode(torch.tensor([True, False]))", "is not an id"),
-    ("text.Bytes().decode([256])", "id 256 is not one of the 256 tokens"),
-    ("text.Characters('ab').encode('abc')", r"character 'c' \(U\+0063\) at place 2"),
-    ("text.Characters('cab').encode('\\0ab')", r"character '\\x00' \(U\+0000\) at place 0"),
-    ("text.Characters('aba')", "must all differ"),
-    ("text.Characters('ab').encode('').dtype, text.Characters('ab').decode([])", r"= \(torch.int64, ''\)"),
-    ("text.Characters.from_text('')", "the text is empty"),
+    ("text.CharacterTokenizer('abc').decode([True])", "True is not an id"),
+    ("text.CharacterTokenizer('abc').decode(torch.tensor([True, False]))", "is not an id"),
+    ("text.ByteTokenizer().decode([256])", "id 256 is not one of the 256 tokens"),
+    ("text.CharacterTokenizer('ab').encode('abc')", r"character 'c' \(U\+0063\) at place 2"),
+    ("text.CharacterTokenizer('cab').encode('\\0ab')", r"character '\\x00' \(U\+0000\) at place 0"),
+    ("text.CharacterTokenizer('aba')", "must all differ"),
+    (
+        "text.CharacterTokenizer('ab').encode('').dtype, text.CharacterTokenizer('ab').decode([])",
+        r"= \(torch.int64, ''\)",
+    ),
+    ("text.CharacterTokenizer.from_text('')", "the text is empty"),
     ("words.save('')", "path is empty"),
     ("words.save(at('below') + '/x.json')", "below"),
-    ("os.mkdir('d'); words.save('d'); it = text.Subwords.load('d')", r"= Subwords\(WordLevel, 12 tokens\)"),
+    (
+        "os.mkdir('d'); words.save('d'); it = text.SubwordTokenizer.load('d')",
+        r"= SubwordTokenizer\(WordLevel, 12 tokens\)",
+    ),
     ("changed('three', 'threw')", "its checksum is another one"),
     ("changed('Whitespace', 'WhitespaceSplit')", "its checksum is another one"),
-    ("changed('  ', ' ')", r"= Subwords\(WordLevel, 12 tokens\)"),
-    ("it = tokenizer(words.backend_tokenizer.to_str())", r"= Subwords\(WordLevel, 12 tokens\)"),
-    ("text.Subwords.load(pipe('tokenizer.json'))", "there is no tokenizer at tokenizer.json"),
-    ("text.Subwords(None)", "tokenizer is a NoneType"),
+    ("changed('  ', ' ')", r"= SubwordTokenizer\(WordLevel, 12 tokens\)"),
+    ("it = tokenizer(words.backend_tokenizer.to_str())", r"= SubwordTokenizer\(WordLevel, 12 tokens\)"),
+    ("text.SubwordTokenizer.load(pipe('tokenizer.json'))", "there is no tokenizer at tokenizer.json"),
+    ("text.SubwordTokenizer(None)", "tokenizer is a NoneType"),
     # tasks
     ("tasks.dates(10**12)", "more than this machine's memory"),
     ("tasks.dates(3, seed=-1)", "seed is -1"),

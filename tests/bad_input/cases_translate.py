@@ -7,7 +7,7 @@ from tfviz import view
 from tfviz.layers import positions
 from tfviz.models import GPT, Seq2Seq, Transformer
 from tfviz.models.transformer import Memory
-from tfviz.text import Bytes, Characters, train_bpe, train_whole_words
+from tfviz.text import ByteTokenizer, CharacterTokenizer, train_bpe, train_whole_words
 nan, inf = float("nan"), float("inf")
 tokenizer, larger = train_whole_words(["a b c"]), train_whole_words(["a b c d e"])
 def made(**more): return Transformer(len(tokenizer), **{"context": 8, "layers": 1, "heads": 1, "dim": 4, **more})
@@ -34,7 +34,7 @@ CASES = [
     ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
     ("translate(tokenizers='abc')", "tokenizers has 'abc'; give tokenizers such as those of text.train_bpe"),
     ("translate(tokenizers=[])", "there are 0 tokenizers; give one for both languages, or two"),
-    ("translate(tokenizers=[tokenizer, Bytes()])", "tokenizers has .*; give tokenizers such as those of text"),
+    ("translate(tokenizers=[tokenizer, ByteTokenizer()])", "tokenizers has .*; give tokenizers such as those of text"),
     ("translate(tokenizers=larger)", "the model reads fewer than the 12 tokens of the source's tokenizer"),
     ("translate(tokenizers=[tokenizer, larger])", "the model chooses among 10 tokens, the target's tokenizer has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
@@ -42,10 +42,10 @@ CASES = [
     ("translate(sentence='').document['source_end']", r"= \[3\]"),
     ("translate(sentence='\\ud800')", "lone surrogate"),
     ("translate(eos='[FIN]')", r"the source's tokenizer has no token \[FIN\]"),
-    ("translate(width=0)", "width is 0; it must be from 1 to 8"),
-    ("translate(width=9)", "width is 9; it must be from 1 to 8"),
-    ("translate(alpha=-1)", "alpha is -1"),
+    ("translate(num_beams=0)", "num_beams is 0; it must be from 1 to 8"),
+    ("translate(num_beams=9)", "num_beams is 9; it must be from 1 to 8"),
+    ("translate(length_penalty=-1)", "length_penalty is -1"),
     ("translate(max_new_tokens=0)", "max_new_tokens is 0; it must be at least 1"),
-    ("translate(weights='float8')", "weights is 'float8'"),
-    ("translate(budget=100)", "the model takes .* bytes in a page, the budget is 100: keep its weights as"),
+    ("translate(dtype='float8')", "dtype is \'float8'"),
+    ("translate(max_bytes=100)", "the model takes .* bytes in a page, max_bytes is 100: keep its weights as"),
 ]  # fmt: skip

@@ -87,10 +87,10 @@ CASES = [
     ("view.heads(AttentionMaps(torch.ones(60, 2, 1, 1)))", r"= \(24 layers × 2 heads of them are drawn\)"),
     ("size(view.head(maps, 0, 0, 'x' * 10_000))", "= True"),
     ("view.heads(maps, names=['one'])", "names has 1 names, the maps have 4 heads"),
-    ("view.heads(maps, budget=0)", "budget is 0(?:[.]0)?; it is a number of bytes above 0"),
-    ("view.heads(maps, budget=-1)", "budget is -1"),
-    ("view.heads(maps, budget=nan)", "budget is nan"),
-    ("view.heads(maps, budget=1)", "fit into a budget of 1 bytes"),
+    ("view.heads(maps, max_bytes=0)", "max_bytes is 0(?:[.]0)?; it is a number of bytes above 0"),
+    ("view.heads(maps, max_bytes=-1)", "max_bytes is -1"),
+    ("view.heads(maps, max_bytes=nan)", "max_bytes is nan"),
+    ("view.heads(maps, max_bytes=1)", "fit into max_bytes=1"),
     *((f"view.heads(weights({value}))", says) for value, says in (
         ("nan", "holds NaN: a softmax over nothing"), ("inf", "lie between 0 and 1"), ("1.5", "from 1.5 to 1.5"),
         ("-3.0", "are these scores, before their softmax"))),
@@ -212,7 +212,7 @@ CASES = [
     ("view.live(maps, colour='red')", "no such choice: colour; there are: mode"),
     ("view.live(maps, arrange='circle')", "arrange is 'circle' with 1 captures; it can be 'choose'"),
     ("view.live({})", "arrange is 'choose' with 0 captures"),
-    ("view.live(maps, budget=0)", "budget is 0"),
+    ("view.live(maps, max_bytes=0)", "max_bytes is 0"),
     *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= .*LookupError: layer is {says}; there are 2")
       for layer, says in (("-1", "-1"), ("10**9", "1000000000"), ("'1'", ".*1.*"), ("True", "True"), ("1.0", "1.0"))),
     ("told({'id': 1, 'part': 0, 'head': 0})", "= layer is None; there are 2"),

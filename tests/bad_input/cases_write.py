@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from tfviz import view
 from tfviz.models import GPT
-from tfviz.text import Bytes, Characters
+from tfviz.text import ByteTokenizer, CharacterTokenizer
 nan, inf = float("nan"), float("inf")
-tokenizer = Characters("abc")
+tokenizer = CharacterTokenizer("abc")
 model = GPT(3, context=8, layers=1, heads=1, dim=4)
 def write(**more): return view.write(**{"model": model, "tokenizer": tokenizer, "prompt": "ab", **more})
 def sick():
@@ -33,8 +33,11 @@ CASES = [
     ("write(model=sick())", "the model's logits are not finite: it has nothing to write with"),
     ("write(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
     ("write(tokenizer=None)", "tokenizer is None, which a page cannot encode with"),
-    ("write(tokenizer=Bytes())", "the model chooses among 3 tokens, the tokenizer has 256: give the model's own"),
-    ("write(tokenizer=Characters('ab'))", "the model chooses among 3 tokens, the tokenizer has 2"),
+    (
+        "write(tokenizer=ByteTokenizer())",
+        "the model chooses among 3 tokens, the tokenizer has 256: give the model's own",
+    ),
+    ("write(tokenizer=CharacterTokenizer('ab'))", "the model chooses among 3 tokens, the tokenizer has 2"),
     ("write(prompt='')", "the prompt has 0 tokens; the model takes 1 to 8"),
     ("write(prompt='a' * 9)", "the prompt has 9 tokens; the model takes 1 to 8: give a shorter prompt"),
     ("write(prompt='ad')", "character 'd' .U.0064. at place 1 is not among the 3"),
@@ -47,10 +50,10 @@ CASES = [
     ("write(top_p=nan)", "top_p is nan"),
     ("write(seed=-1)", "seed is -1; it must be from 0 to 9007199254740991"),
     ("write(seed=2**53)", "seed is 9007199254740992"),
-    ("write(weights='int4')", "weights is 'int4'; it can be 'float32', 'float16', 'int8'"),
-    ("write(budget=10)", "the model takes .* bytes in a page, the budget is 10: keep its weights"),
+    ("write(dtype='int4')", "dtype is 'int4'; it can be 'float32', 'float16', 'int8'"),
+    ("write(max_bytes=10)", "the model takes .* bytes in a page, max_bytes is 10: keep its weights"),
     (
-        "write(kernel=True, tokenizer=Characters('ab'), prompt='b')",
+        "write(kernel=True, tokenizer=CharacterTokenizer('ab'), prompt='b')",
         "the model chooses among 3 tokens, the tokenizer has 2",
     ),
     ("asks([])", "= the inputs are .*; give ids, numbers from 0 to 2, with their shapes"),

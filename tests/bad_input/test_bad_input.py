@@ -39,7 +39,7 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.words(MAPS, 0, 3), IndexError, "head is 3"),
         (lambda: view.links(MAPS, 0, []), ValueError, "name at least one"),
         (lambda: view.heads(MAPS, names=["a"]), ValueError, "names has 1 names, the maps have 3 heads"),
-        (lambda: view.heads(MAPS, budget=-1), ValueError, "budget is -1"),
+        (lambda: view.heads(MAPS, max_bytes=-1), ValueError, "max_bytes is -1"),
         (lambda: view.links(MAPS, min_weight=float("nan")), ValueError, "min_weight is nan"),
         (lambda: view.positions(torch.rand(4, 6), trained=-3), ValueError, "trained is -3"),
         (lambda: view.live({}), ValueError, "arrange is 'choose' with 0 captures"),

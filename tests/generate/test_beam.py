@@ -25,7 +25,7 @@ MODELS = {
     "dot": partial(Seq2Seq, attention=DotAttention, dim=6, hidden=14),
 }
 models = pytest.mark.parametrize("name", MODELS)
-alphas = pytest.mark.parametrize("alpha", [0.0, 1.0])
+alphas = pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 
 
 @cache
@@ -131,12 +131,20 @@ def reference_steps(model, source, width, alpha, length):
 
 
 @alphas
-@pytest.mark.parametrize("width", [1, 2, 3, 7, 20, 121, 130])
+@pytest.mark.parametrize("num_beams", [1, 2, 3, 7, 20, 121, 130])
 def test_steps_match_reference(alpha, width):
     """The widest one holds all texts there are: 1 + 3 + 9 + 27 + 81."""
     model, sources = random_model(vocab_size=6), (5, 3, 9)
     steps = list(
-        beam.steps(model, torch.tensor(sources)[:, None], bos=BOS, eos=EOS, width=width, alpha=alpha, max_new_tokens=4)
+        beam.steps(
+            model,
+            torch.tensor(sources)[:, None],
+            bos=BOS,
+            eos=EOS,
+            num_beams=width,
+            length_penalty=alpha,
+            max_new_tokens=4,
+        )
     )
     assert model.calls == [1, len(steps)]
     for row, source in enumerate(sources):
@@ -158,7 +166,7 @@ def test_length_penalty_changes_the_best_text():
         {(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab_size=5
     )
     source = torch.tensor([[7]])
-    best = {alpha: search(model, source, width=5, alpha=alpha) for alpha in (0.0, 1.0)}
+    best = {alpha: search(model, source, num_beams=5, length_penalty=alpha) for alpha in (0.0, 1.0)}
     assert best[0.0].ids(0).tolist() == []  # 0.3
     assert best[1.0].ids(0).tolist() == [3, 3, 4]  # 0.7 x 0.5 x 0.8 = 0.28
     assert best[1.0].scores[0, 0].item() == pytest.approx(log(0.28) / 1.5)
@@ -185,7 +193,7 @@ def test_greedy_picks_the_most_likely_tokens(name):
     assert len({tuple(text) for text in expected}) > 1
     for found in (
         beam.greedy(model, source, bos=BOS, eos=EOS, max_new_tokens=9),
-        search(model, source, width=1, alpha=0.7, max_new_tokens=9),
+        search(model, source, num_beams=1, length_penalty=0.7, max_new_tokens=9),
     ):
         assert [full_text(found, row, 0) for row in range(5)] == expected
         assert found.ended[:, 0].tolist() == [text[-1] == EOS for text in expected]
@@ -193,15 +201,19 @@ def test_greedy_picks_the_most_likely_tokens(name):
 
 def test_steps_stop_when_all_texts_end_or_at_length():
     model = model_from_table(GARDEN, vocab_size=6)
-    assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
+    assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, num_beams=2))) == 3
     endless = FunctionModel(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab_size=5)
-    beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, max_new_tokens=6))
+    beams = list(
+        beam.steps(
+            endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, num_beams=3, length_penalty=0.0, max_new_tokens=6
+        )
+    )
     assert len(beams) == 6
     assert not beams[-1].ended.any()
     assert beams[-1].lengths.tolist() == [[6, 6, 6]] * 2
     assert beams[-1].ids(1).tolist() == [3] * 6
     assert beams[-1].sums[:, 0].tolist() == pytest.approx([6 * log(0.75)] * 2)
-    assert len(search(endless, torch.tensor([[7]]), width=3, max_new_tokens=1).texts[0, 0]) == 2
+    assert len(search(endless, torch.tensor([[7]]), num_beams=3, max_new_tokens=1).texts[0, 0]) == 2
 
 
 def test_search_encodes_once_and_decodes_one_token_per_step():
@@ -209,7 +221,7 @@ def test_search_encodes_once_and_decodes_one_token_per_step():
     calls = []
     model.encode, encode = lambda ids: calls.append(len(ids)) or encode(ids), model.encode
     model.decode, decode = lambda ids, *rest: calls.append(tuple(ids.shape)) or decode(ids, *rest), model.decode
-    search(model, source, width=4, max_new_tokens=3)
+    search(model, source, num_beams=4, max_new_tokens=3)
     assert calls == [5, (20, 1), (20, 1), (20, 1)]
 
 
@@ -229,10 +241,10 @@ class UncachedModel(nn.Module):
 
 
 @models
-@pytest.mark.parametrize("width", [1, 3, 9])
+@pytest.mark.parametrize("num_beams", [1, 3, 9])
 def test_cached_search_matches_uncached(name, width):
     model, source = model_of(name), some_sources()
-    how = {"bos": BOS, "eos": EOS, "width": width, "max_new_tokens": 9}
+    how = {"bos": BOS, "eos": EOS, "num_beams": width, "max_new_tokens": 9}
     for kept, anew in zip(
         beam.steps(model, source, **how), beam.steps(UncachedModel(model), source, **how), strict=True
     ):
@@ -240,10 +252,10 @@ def test_cached_search_matches_uncached(name, width):
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("num_beams", [1, 3])
 def test_rows_follow_the_parents_of_a_text(width):
     model, source = model_of("additive"), some_sources()
-    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=width, max_new_tokens=9))
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, num_beams=width, max_new_tokens=9))
     last = beams[-1]
     assert len({*last.lengths[last.ended].tolist()}) > 1
     for rank in range(width):
@@ -286,14 +298,14 @@ def test_search_never_picks_padding_or_bos():
     """The likeliest tokens are those two; what is left has the chances that the model gave it."""
     eager = FunctionModel(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab_size=4)
     source = torch.tensor([[7], [8]])
-    found = search(eager, source, width=5, alpha=0.0, max_new_tokens=4)
+    found = search(eager, source, num_beams=5, length_penalty=0.0, max_new_tokens=4)
     assert [found.ids(1, rank).tolist() for rank in range(5)] == [[], [3], [3, 3], [3, 3, 3, 3], [3, 3, 3]]
     three = 0.18 * 0.17 * 0.16
     chances = [0.01, 0.18 * 0.02, 0.18 * 0.17 * 0.03, three * 0.15, three * 0.04]
     assert found.sums[0].exp().tolist() == pytest.approx(chances)
     for one in (
         beam.greedy(eager, source, bos=BOS, eos=EOS, max_new_tokens=4),
-        search(eager, source, width=1, max_new_tokens=4),
+        search(eager, source, num_beams=1, max_new_tokens=4),
     ):
         assert one.texts.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
 

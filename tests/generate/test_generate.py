@@ -12,7 +12,7 @@ from tfviz.generate import GREEDY, Sampler
 from tfviz.generate.onednn import MIN_WEIGHT_BYTES, OneDNNLinear, faster_linear
 from tfviz.layers import positions
 from tfviz.models import GPT
-from tfviz.text import Bytes, Characters
+from tfviz.text import ByteTokenizer, CharacterTokenizer
 
 LOGITS = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log()
 PROMPT = torch.tensor([3, 1, 2])
@@ -128,7 +128,7 @@ def test_non_finite_logits_raise():
 
 
 def test_streamed_pieces_join_to_the_text():
-    model, tokenizer = gpt(vocab_size=11), Characters("abcdefg h\n漢")
+    model, tokenizer = gpt(vocab_size=11), CharacterTokenizer("abcdefg h\n漢")
     pieces = list(generate.stream(model, tokenizer, "bad", 20, seed=3))
     assert len(pieces) == 20
     assert generate.text(model, tokenizer, "bad", 20, seed=3) == "bad" + "".join(pieces)
@@ -147,8 +147,8 @@ def test_streamed_pieces_join_to_the_text():
 )
 def test_stream_yields_whole_multibyte_characters(monkeypatch, tokens, pieces):
     monkeypatch.setattr("tfviz.generate.sample.ids", lambda *_, **__: iter(tokens))
-    assert list(generate.stream(gpt(256), Bytes(), "x", len(tokens))) == pieces
-    assert generate.text(gpt(256), Bytes(), "x", len(tokens)) == "x" + tokens.decode("utf-8", "replace")
+    assert list(generate.stream(gpt(256), ByteTokenizer(), "x", len(tokens))) == pieces
+    assert generate.text(gpt(256), ByteTokenizer(), "x", len(tokens)) == "x" + tokens.decode("utf-8", "replace")
 
 
 @pytest.mark.parametrize("training", [True, False])

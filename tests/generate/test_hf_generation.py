@@ -171,7 +171,7 @@ def test_encoder_decoder_greedy_matches_hf_generate(make, bos, eos, pad):
 def test_beam_sums_match_one_full_decoder_pass():
     """The probability of each text, computed by one pass of the decoder over all of it."""
     model, source = t5(), torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, 0, 0]])
-    found = beam.search(model, source, bos=0, eos=1, width=3, alpha=0.0, max_new_tokens=6)
+    found = beam.search(model, source, bos=0, eos=1, num_beams=3, length_penalty=0.0, max_new_tokens=6)
     for row in range(2):
         for rank in range(3):
             length = int(found.lengths[row, rank])

@@ -149,8 +149,8 @@ test("of strongest keys the codes of a range are known, and the rest of each row
   // two queries, the two strongest keys of each: places, codes, what is left out as a root
   const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
   const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
-  /** @type {(rows: [number, number], cols: [number, number], block: number) => Promise<Uint8Array>} */
-  const codes = (rows, cols, block) => keys.codes(0, { rows, cols, block });
+  /** @type {(rows: [number, number], cols: [number, number], poolSize: number) => Promise<Uint8Array>} */
+  const codes = (rows, cols, poolSize) => keys.codes(0, { rows, cols, poolSize });
   assert.deepEqual([...(await codes([0, 2], [0, 4], 1))], [100, 0, 0, 200, 0, 50, 0, 150]);
   assert.deepEqual([...(await codes([1, 2], [1, 3], 1))], [50, 0]);
   assert.deepEqual([...(await codes([0, 2], [0, 4], 2))], [100, 200]);
@@ -193,7 +193,7 @@ test("a cell is read with both words; what may not be seen, or is not there, say
 });
 
 test("a cell of a block is read as a maximum", () => {
-  const block = new Grid(["a…b"], ["c…d"], Uint8Array.of(51), Uint8Array.of(OPEN), { block: 2 });
+  const block = new Grid(["a…b"], ["c…d"], Uint8Array.of(51), Uint8Array.of(OPEN), { poolSize: 2 });
   assert.match(describeCell(block, [0, 0], "", false), /at most 0.04$/);
 });
 

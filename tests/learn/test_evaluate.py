@@ -86,7 +86,9 @@ class Copy(torch.nn.Module):
 def test_translate_keeps_the_order_of_texts(tokens):
     texts = ["one two three", "two", "", "three one", "one", "two one", "three three two one"]
     tokenizer = text.train_whole_words(texts)
-    assert generate.translate(Copy(tokenizer), texts, tokenizer, width=2, max_new_tokens=6, max_tokens=tokens) == texts
+    assert (
+        generate.translate(Copy(tokenizer), texts, tokenizer, num_beams=2, max_new_tokens=6, max_tokens=tokens) == texts
+    )
 
 
 SYSTEMS = {
@@ -98,24 +100,24 @@ SYSTEMS = {
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("num_beams", [1, 3])
 def test_translate_supports_empty_texts(make, width):
     """It is the source of nothing but an end; beside other lines, too, and whatever they are."""
     texts = ["one two three", "", "two", "", " "]
     tokenizer = text.train_whole_words(texts)
     torch.manual_seed(0)
     model = make(len(tokenizer)).eval()
-    found = generate.translate(model, texts, tokenizer, width=width, max_new_tokens=5)
+    found = generate.translate(model, texts, tokenizer, num_beams=width, max_new_tokens=5)
     alone = beam.search(
         model,
         torch.tensor([[tokenizer["[EOS]"]]]),
         bos=tokenizer["[BOS]"],
         eos=tokenizer["[EOS]"],
-        width=width,
+        num_beams=width,
         max_new_tokens=5,
     )
     assert found[1] == found[3] == found[4] == tokenizer.decode(alone.ids(0))
-    assert generate.translate(model, ["", ""], tokenizer, width=width, max_new_tokens=5) == [found[1]] * 2
+    assert generate.translate(model, ["", ""], tokenizer, num_beams=width, max_new_tokens=5) == [found[1]] * 2
     assert generate.translate(model, [], tokenizer) == []
     with pytest.raises(ValueError, match="one of the texts is empty"):
         generate.translate(model, ["", texts[0]], tokenizer, eos=None)
@@ -127,12 +129,12 @@ def test_translate_appends_the_end_token():
     torch.manual_seed(0)
     model = Transformer(len(tokenizer), dim=6, heads=3, layers=1).eval()
     row = tokenizer.encode(texts[0])
-    how = {"bos": tokenizer["[BOS]"], "eos": tokenizer["[EOS]"], "width": 2, "max_new_tokens": 5}
+    how = {"bos": tokenizer["[BOS]"], "eos": tokenizer["[EOS]"], "num_beams": 2, "max_new_tokens": 5}
     ends = {None: [], "[EOS]": [tokenizer["[EOS]"]], "[CLS]": [tokenizer["[CLS]"]]}
     for eos, end in ends.items():
         ids = torch.cat([row, torch.tensor(end, dtype=torch.long)])
         expected = tokenizer.decode(beam.search(model, ids[None], **how).ids(0))
-        assert generate.translate(model, texts[:1], tokenizer, width=2, max_new_tokens=5, eos=eos) == [expected]
+        assert generate.translate(model, texts[:1], tokenizer, num_beams=2, max_new_tokens=5, eos=eos) == [expected]
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)

@@ -96,7 +96,7 @@ def test_demo_model_has_learned_its_text():
 def test_demo_weights_round_trip_and_damaged_file_raises(tmp_path):
     torch.manual_seed(0)
     model, path = models.GPT(4, **demo.CONFIG), tmp_path / "m.safetensors"
-    demo.save(model, text.Characters("abc\n"), path)
+    demo.save(model, text.CharacterTokenizer("abc\n"), path)
     loaded, letters = demo.load(path)
     assert letters.characters == "abc\n"
     for name, tensor in model.state_dict().items():

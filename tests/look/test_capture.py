@@ -16,7 +16,7 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 from torch.overrides import _get_current_function_mode_stack
 
 from tfviz import generate
-from tfviz.look import AttentionMaps, capture, measures, pack, unpack
+from tfviz.look import AttentionMaps, capture, dequantize, measures, quantize
 from tfviz.models import SelfAttention
 
 
@@ -64,9 +64,11 @@ def test_capture_keeps_patterns_in_the_requested_dtype(dtype, error):
         model(IDS)
     for site in PATTERNS:
         assert seen[site].dtype == dtype
-        assert (unpack(seen[site]) - exact[site]).abs().max() <= error
-        assert not unpack(seen[site]).triu(1).any()
-    torch.testing.assert_close(unpack(pack(torch.tensor([0.0, 1.0, 0.25]))), torch.tensor([0, 1, (128 / 255) ** 2]))
+        assert (dequantize(seen[site]) - exact[site]).abs().max() <= error
+        assert not dequantize(seen[site]).triu(1).any()
+    torch.testing.assert_close(
+        dequantize(quantize(torch.tensor([0.0, 1.0, 0.25]))), torch.tensor([0, 1, (128 / 255) ** 2])
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,7 +324,7 @@ def test_flex_attention_capture_matches_reference(monkeypatch, name, chunk):
     allowed = seen.allowed("pattern")
     assert mask.all() if allowed is None else torch.equal(allowed.expand(2, 3, 5, 7), mask)
     torch.testing.assert_close(model(IDS), inside)
-    assert (unpack(captured(model, dtype=torch.uint8)["pattern"]) - expected).abs().max() <= 0.004
+    assert (dequantize(captured(model, dtype=torch.uint8)["pattern"]) - expected).abs().max() <= 0.004
 
 
 @flexed
@@ -398,7 +400,9 @@ def maps(weights=None, **given):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
 def test_maps_round_trip(tmp_path, dtype):
     rows, cols = ["a", "\ud800", "</script>", "漢", ""], [*"bcdef", "\n", "👩‍👧"]
-    weights = pack(random(2, 3, 5, 7).softmax(-1)) if dtype == torch.uint8 else random(2, 3, 5, 7).softmax(-1).to(dtype)
+    weights = (
+        quantize(random(2, 3, 5, 7).softmax(-1)) if dtype == torch.uint8 else random(2, 3, 5, 7).softmax(-1).to(dtype)
+    )
     given = {"mask": random(3, 1, 7) > 0, "sites": ["x", "y"], "provenance": {"step": 7, "of": [1.5, None]}}
     one = maps(weights, query_tokens=rows, key_tokens=cols, **given)
     one.save(tmp_path / "new" / "maps.safetensors")

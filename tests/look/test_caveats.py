@@ -7,7 +7,7 @@ from small_models import random
 from torch import nn
 from torch.nn import functional
 
-from tfviz.look import AttentionMaps, capture, pack
+from tfviz.look import AttentionMaps, capture, quantize
 
 B, Q, D = 2, 5, 6
 
@@ -164,7 +164,7 @@ def test_caveat_reports_implausible_weights():
     assert caveat_of(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
     turned = caveat_of(lower.expand(1, 2, 5, 5), ~causal)
     assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
-    assert caveat_of(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
+    assert caveat_of(quantize(lower).expand(1, 2, 5, 5), ~causal) == turned
     assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
 
 

@@ -13,7 +13,7 @@ from tfviz.look import AttentionMaps, capture, groups
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
-from tfviz.look.quantize import max_pool_2d
+from tfviz.look.quantization import max_pool_2d
 
 TEXTS, HEADS, GROUPS, QUERIES, KEYS, DIM = 2, 6, 3, 7, 11, 4
 CAUSAL = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(KEYS - QUERIES)
@@ -94,7 +94,7 @@ def assert_same_maps(plain, made, head):
     torch.testing.assert_close(made[0, head, 3], plain[0, head, 3])
     torch.testing.assert_close(made[0, head, -1, 2:5], plain[0, head, -1, 2:5])
     torch.testing.assert_close(made[0, head, 1:6:2, 4], plain[0, head, 1:6:2, 4])
-    assert torch.equal(made.packed(0, head, 2), plain.packed(0, head, 2))
+    assert torch.equal(made.as_uint8(0, head, 2), plain.as_uint8(0, head, 2))
     for rows, keys, block in PARTS:
         for tile in (made.tile(0, head, rows, keys, block), plain.tile(0, head, rows, keys, block)):
             torch.testing.assert_close(tile, max_pool_2d(plain[0, head, rows, keys], block))

@@ -6,7 +6,7 @@ from torch import nn
 
 from tfviz import generate
 from tfviz.layers import AdditiveAttention, DotAttention
-from tfviz.look import AttentionMaps, capture, unpack
+from tfviz.look import AttentionMaps, capture, dequantize
 from tfviz.models import GPT, LSTMN, Seq2Seq
 
 SOURCE = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 0, 0]])  # 2 x 5, the second text two words shorter
@@ -92,7 +92,7 @@ def test_generated_text_matches_one_pass(dtype):
         assert torch.equal(maps.allowed(layer, head), whole.allowed(layer, head))
     assert (maps.query_tokens, maps.key_tokens) == (whole.query_tokens, whole.key_tokens)
     last = AttentionMaps.from_capture(seen, key_tokens=whole.key_tokens, invocations="last")
-    assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
+    assert torch.equal(last[1, 2], dequantize(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
 
 
 def test_over_time_of_one_invocation_matches_plain_maps():

@@ -273,7 +273,7 @@ def test_over_time_separates_seq2seq_calls():
         assert AttentionMaps.over_time(seen).shape == (1, 1, 3, 5)
 
 
-@pytest.mark.parametrize("width", [1, 3])
+@pytest.mark.parametrize("num_beams", [1, 3])
 def test_over_time_follows_tfviz_beam_search(width):
     torch.manual_seed(5)
     model = Transformer(13, 17, context=12, layers=2, heads=3, dim=12).eval()
@@ -282,7 +282,7 @@ def test_over_time_follows_tfviz_beam_search(width):
             nn.init.normal_(parameter, std=0.5)
     source = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 8, 11]])
     with capture(model, "decoder*.pattern") as seen:
-        beams = list(beam.steps(model, source, bos=1, eos=2, width=width, max_new_tokens=6))
+        beams = list(beam.steps(model, source, bos=1, eos=2, num_beams=width, max_new_tokens=6))
     for row in range(2):
         ids = beams[-1].texts[row, 0]
         length = int(beams[-1].lengths[row, 0])

@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils.checkpoint import checkpoint
 
-from tfviz.look import AttentionMaps, capture, pack, unpack
+from tfviz.look import AttentionMaps, capture, dequantize, quantize
 from tfviz.models import GPT
 
 
@@ -455,13 +455,13 @@ def test_uint8_patterns_match_float_patterns(kind):
             model()
         with capture(model, dtype=torch.uint8, edit=edit) as small:
             model()
-        torch.testing.assert_close(unpack(small["pattern"]), exact["pattern"], equal_nan=True, rtol=0, atol=0.004)
+        torch.testing.assert_close(dequantize(small["pattern"]), exact["pattern"], equal_nan=True, rtol=0, atol=0.004)
     maps = AttentionMaps.from_capture(small, batch=1)
     with pytest.raises(ValueError, match="NaN"):
-        maps.packed(0, 2)
+        maps.as_uint8(0, 2)
     for wrong in (torch.tensor([0.5, torch.nan]), torch.tensor([1.5]), torch.tensor([-0.1])):
         with pytest.raises(ValueError, match="below 0, above 1, or NaN"):
-            pack(wrong)
+            quantize(wrong)
 
 
 def test_over_time_joins_uint8_and_float_invocations():

@@ -60,7 +60,7 @@ def test_cached_logits_match_uncached(name, splits):
 
 @models
 def test_generation_is_identical_with_and_without_cache(name):
-    tokenizer, model = text.Characters("abcdefg h\n漢"), model_of(name, dropout=0.5)
+    tokenizer, model = text.CharacterTokenizer("abcdefg h\n漢"), model_of(name, dropout=0.5)
     assert isinstance(model, LanguageModel)
     written = generate.text(model, tokenizer, "bad", 20, seed=3)
     assert written.startswith("bad")

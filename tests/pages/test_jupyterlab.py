@@ -20,7 +20,7 @@ scores = torch.randn(3, 4, 6, 6, generator=torch.Generator().manual_seed(1)) * 2
 allowed = torch.ones(6, 6).tril().bool()
 weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
 maps = look.AttentionMaps(weights, ["the", "cat", "sat", "on", "a", "mat"], mask=allowed)"""
-LIVE = """live = view.live(maps, mode="head", layer=1, budget=900)
+LIVE = """live = view.live(maps, mode="head", layer=1, max_bytes=900)
 live.observe(lambda change: open("told.txt", "a").write(f"{change['name']} {change['new']}\\n"), ["head", "rows"])
 live"""
 NOTEBOOKS = {

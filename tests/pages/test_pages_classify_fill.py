@@ -32,7 +32,7 @@ from writing_studios import said, spoken
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Characters, train_bpe, train_whole_words, train_wordpiece
+from tfviz.text import CharacterTokenizer, train_bpe, train_whole_words, train_wordpiece
 
 pytest_plugins = ["browser", "studio_pages"]
 TEXT = "the plot was not very good, but the music was never dull"
@@ -45,18 +45,18 @@ SITES = "*.pattern"
 
 
 @cache
-def classifier(weights="float32"):
+def classifier(dtype="float32"):
     torch.manual_seed(1)  # of biases, whichever test is the first
     model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
-    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, weights=weights), label=0)
+    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype=dtype), label=0)
 
 
 @cache
-def filler(weights="float32"):
+def filler(dtype="float32"):
     torch.manual_seed(1)
     bert = wide(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
     gpt = wide(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
-    made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), weights=weights)
+    made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), dtype=dtype)
     return bert, gpt, made
 
 
@@ -67,7 +67,7 @@ def pieces():
     return (
         bert,
         gpt,
-        view.fill(bert, PIECES, "the singing rings", masked=1, compare_with=(gpt, PAIRS), weights="float32"),
+        view.fill(bert, PIECES, "the singing rings", masked=1, compare_with=(gpt, PAIRS), dtype="float32"),
     )
 
 
@@ -342,7 +342,7 @@ def type_in_place(page, old, new):
 
 def test_classify_reports_that_no_words_are_left(studio):
     model = wide(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
-    page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", weights="float32"))
+    page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", dtype="float32"))
     before = shares(page)
     click_word(page, "fine")
     assert says(page) == "nothing is left to read: bring a word back"
@@ -563,7 +563,7 @@ def test_fill_hides_words_of_hostile_text(studio):
 def test_fill_reports_text_that_compared_model_cannot_encode(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
-    page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, Characters("the plo"))))
+    page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, CharacterTokenizer("the plo"))))
     assert page.locator(".sides .shares").last.locator(".share:not(.others)").count() == 7
     types(page, "never plot")
     click_word(page, "plot")
@@ -733,7 +733,7 @@ def test_sentence_states_log_odds_where_probabilities_read_alike(studio):
     places = [(layer, head) for layer in range(2) for head in range(3)]
     layer, head = min(places, key=lambda place: probability(place))  # which moves the log-odds most, downwards
     shares = [probability(), probability((layer, head))]
-    made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, weights="float32")
+    made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32")
     page = studio(set_to(made, layer=layer, head=head))
     page.locator(".sentence-of-head", has_text="With this head off").wait_for()
     assert said(shares[0]) == said(shares[1])
@@ -746,8 +746,8 @@ def test_custom_tries_come_first(studio):
     examples = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
-        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, weights="float32", examples=examples)),
-        studio(view.fill(bert, WORDS, TEXT, masked=1, weights="float32", examples=examples)),
+        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, dtype="float32", examples=examples)),
+        studio(view.fill(bert, WORDS, TEXT, masked=1, dtype="float32", examples=examples)),
     ):
         first = user_state(page)
         assert page.locator(".examples button").first.text_content() == "Dull"

@@ -76,7 +76,7 @@ def pixels():
 def vit(extra=1):
     torch.manual_seed(0)
     model = wide(ViT(extra))
-    return model, view.classify_image(model, pixels(), LABELS, weights="float32")
+    return model, view.classify_image(model, pixels(), LABELS, dtype="float32")
 
 
 def run_torch(model, hidden=(), off=()):

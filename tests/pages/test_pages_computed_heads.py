@@ -71,10 +71,10 @@ def check_close(page, maps, layer, head, folder):
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize(("budget", "form"), [(30_000, "16-bit floats"), (17_000, "integers from −127 to 127")])
-def test_opened_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_path, rule, budget, form):
+@pytest.mark.parametrize(("max_bytes", "form"), [(30_000, "16-bit floats"), (17_000, "integers from −127 to 127")])
+def test_opened_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_path, rule, max_bytes, form):
     maps = make_maps(rule)
-    page = open_view(view.head(maps, 1, 2, budget=budget))
+    page = open_view(view.head(maps, 1, 2, max_bytes=max_bytes))
     assert form in page.locator(".note").text_content()
     for _ in range(2):
         wait_until_computed(page)
@@ -87,14 +87,14 @@ def test_opened_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_
 @pytest.mark.parametrize("groups", [1, 2])
 def test_grouped_query_head_matches_attention_maps(treat_maps_as_large, open_view, tmp_path, groups):
     maps = make_maps(groups=groups)
-    page = open_view(view.head(maps, 0, 3, budget=22_000))
+    page = open_view(view.head(maps, 0, 3, max_bytes=22_000))
     wait_until_computed(page)
     check_close(page, maps, 0, 3, tmp_path)
 
 
 def test_overview_opens_computed_head_and_saved_page_restores_state(treat_maps_as_large, open_view, tmp_path):
     maps = make_maps("window", strength=2.0)
-    page = open_view(view.heads(maps, budget=22_000))
+    page = open_view(view.heads(maps, max_bytes=22_000))
     page.locator("canvas").focus()
     press(page, "ArrowRight", "Enter")
     wait_until_computed(page)
@@ -117,7 +117,7 @@ def test_huge_head_is_zoomed_from_block_maxima_to_exact_cells(open_view, tmp_pat
     size, draw = 4800, torch.Generator().manual_seed(5)
     query, key = (1.5 * torch.randn(1, 1, size, 4, generator=draw) for _ in range(2))
     maps = AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))])
-    page = open_view(view.head(maps, 0, 0, budget=3e5))
+    page = open_view(view.head(maps, 0, 0, max_bytes=3e5))
     wait_until_computed(page)
     page.locator("canvas").focus()
     press(page, "Home")
@@ -143,7 +143,7 @@ def test_huge_head_is_zoomed_from_block_maxima_to_exact_cells(open_view, tmp_pat
 
 
 def test_queries_beyond_float16_range_are_stored_as_8_bit_integers(treat_maps_as_large):
-    note = view.heads(make_maps(strength=1e5, scale=1e-9), budget=1e6).document["note"]
+    note = view.heads(make_maps(strength=1e5, scale=1e-9), max_bytes=1e6).document["note"]
     assert "integers from −127 to 127" in note
 
 
@@ -159,7 +159,7 @@ def test_small_maps_are_stored_as_weights():
     assert view.heads(make_maps("a rule a head")).document["parts"][0]["masks"] is not None
 
 
-def test_small_budget_falls_back_to_blocks():
-    described = view.heads(make_maps(), budget=2_000).document
+def test_small_max_bytes_falls_back_to_blocks():
+    described = view.heads(make_maps(), max_bytes=2_000).document
     assert described["kind"] == "heads"
     assert described["note"].startswith("Of each head one row of 16 is here")

@@ -274,7 +274,7 @@ def test_angle_by_keyboard_and_mouse_matches_torch(open_interact):
     check_outputs(page, turned(torch.tensor(math.pi / 2)))
 
 
-TOKENIZER = text.Characters.from_text("abcdefg <>/שלום\0\u202e'\"&;")
+TOKENIZER = text.CharacterTokenizer.from_text("abcdefg <>/שלום\0\u202e'\"&;")
 
 
 def reader(rows=None):

@@ -10,7 +10,7 @@ from writing_studios import bars, path_of, said
 from tfviz import view
 from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Characters, Subwords
+from tfviz.text import CharacterTokenizer, SubwordTokenizer
 
 pytest_plugins = ["browser", "studio_pages"]
 KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
@@ -31,7 +31,7 @@ def type_prompt(page, text):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_write_encodes_typed_text_like_python(new_page, kind):
-    vocab = Subwords(KINDS[kind]())
+    vocab = SubwordTokenizer(KINDS[kind]())
     model = wide(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
@@ -78,7 +78,7 @@ def studio_of(kind, vocab):
 def test_page_is_busy_while_python_encodes(new_page, kind):
     tokenizer = unigram()
     tokenizer.add_special_tokens(["<mask>"])
-    vocab = Subwords(tokenizer, special={"mask": "<mask>"})
+    vocab = SubwordTokenizer(tokenizer, special={"mask": "<mask>"})
     live = studio_of(kind, vocab)
     page = open_studio(new_page(), live)
     page.evaluate(SLOW_ENCODING)
@@ -89,7 +89,7 @@ def test_page_is_busy_while_python_encodes(new_page, kind):
 
 
 def test_write_shows_latest_prompt_after_fast_typing(new_page):
-    vocab = Subwords(regex())
+    vocab = SubwordTokenizer(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
     page = open_studio(new_page(), live)
     page.locator(".editor").click()
@@ -102,7 +102,7 @@ def test_write_shows_latest_prompt_after_fast_typing(new_page):
 
 
 def test_classify_replaces_words_and_matches_torch(new_page):
-    vocab = Subwords(unigram())
+    vocab = SubwordTokenizer(unigram())
     model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
     page = open_studio(new_page(), live)
@@ -133,7 +133,7 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
         "pad_token": "<pad>",
     }
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
-    vocab, other = Subwords(made), Subwords(regex())
+    vocab, other = SubwordTokenizer(made), SubwordTokenizer(regex())
     bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
     left = wide(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
     live = view.fill(bert, tokenizer, "the cat sat on the mat", masked=1, compare_with=(left, other), kernel=True)
@@ -149,7 +149,7 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
 
 
 def test_python_encoding_error_is_shown(new_page):
-    vocab = Subwords(regex())
+    vocab = SubwordTokenizer(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
     page = open_studio(new_page(), live)
     live._tokenizers = []
@@ -160,11 +160,11 @@ def test_python_encoding_error_is_shown(new_page):
 @pytest.mark.parametrize("kernel", [True, False])
 def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel):
     """Of a model whose sizes are rounded up, and which likes best what there is not."""
-    letters = Characters("abcdefghijklmnopqrst")
+    letters = CharacterTokenizer("abcdefghijklmnopqrst")
     model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
     with torch.no_grad():
         model.tokens.weight[20:] *= 9
-    made = view.write(model, letters, "abcd", kernel=kernel, weights="float32", temperature=0)
+    made = view.write(model, letters, "abcd", kernel=kernel, dtype="float32", temperature=0)
     page = new_page()
     if kernel:
         open_studio(page, made)
@@ -197,7 +197,7 @@ def forbidden_cells(page):
 @pytest.mark.parametrize("kernel", [True, False])
 def test_each_head_shows_its_own_mask(new_page, tmp_path, kernel):
     """As the model has it, whether Python answers or the page computes."""
-    letters = Characters("abcdefghijkl")
+    letters = CharacterTokenizer("abcdefghijkl")
     mask = causal & per_head(window(2), dilated(3))
     model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
     made = view.write(model, letters, "abcdefghijkl", kernel=kernel)

@@ -26,7 +26,7 @@ from writing_studios import TOKENIZER, bars, gpt, said
 
 from tfviz import study, view
 from tfviz.models import GPT
-from tfviz.text import Bytes, Subwords
+from tfviz.text import ByteTokenizer, SubwordTokenizer
 
 pytest_plugins = ["browser", "studio_pages"]
 CLEAN, CORRUPT = "abc fed", "abd fed"
@@ -42,7 +42,7 @@ BLOCKS = {"gpt": "blocks.?.input", "gpt2": "transformer.h.?.input", "llama": "mo
 def patch_studio(kind="gpt", answers=ANSWERS):
     """The model and its studio, made once: the weights are kept exactly."""
     model = gpt() if kind == "gpt" else hugging_face(kind)
-    return model, view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=answers, weights="float32")
+    return model, view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=answers, dtype="float32")
 
 
 def hugging_face(kind):
@@ -283,7 +283,7 @@ def test_invalid_place_patches_nothing(studio, place):
 def test_space_is_accepted_as_answer_token(studio):
     torch.manual_seed(1)
     model = GPT(256, context=32, layers=1, heads=2, dim=8).eval()
-    page = studio(view.patch(model, Bytes(), "a b", "b b", weights="float32"))
+    page = studio(view.patch(model, ByteTokenizer(), "a b", "b b", dtype="float32"))
     control(page, "Clean answer").fill("␣")
     control(page, "Clean answer").press("Enter")
     wait_until_idle(page)
@@ -345,7 +345,7 @@ def test_kernel_fills_tables_with_numbers_of_study_patch(new_page, tmp_path):
 
 
 def test_kernel_reads_texts_and_answers_by_any_tokenizer(new_page):
-    tokenizer = Subwords(unigram())
+    tokenizer = SubwordTokenizer(unigram())
     model = wide(GPT(len(tokenizer), context=12, layers=1, heads=2, dim=8))
     live = view.patch(model, tokenizer, "the mat", "the sat", kernel=True)
     page = open_kernel_studio(new_page(), live)

@@ -262,7 +262,7 @@ def test_steps_slider_selects_capture(open_view):
 
 def test_block_values_are_marked_as_upper_bounds(open_view):
     some = maps(3, 4, 145, 145)
-    page = open_view(view.image(some, WHITE, layer=0, budget=90_000))
+    page = open_view(view.image(some, WHITE, layer=0, max_bytes=90_000))
     control(page, "Layer").select_option("2")
     settled(page)
     hover(page, *cell_centre(page, 5, 5, 12, 12))
@@ -273,11 +273,11 @@ def test_block_values_are_marked_as_upper_bounds(open_view):
 def test_hover_reads_block_containing_token(open_view, hide):
     """577 tokens in blocks of 32 are 19, and 577 / 19 is not 32."""
     some = maps(1, 2, 577, 577)
-    page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), budget=2_000))
-    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), budget=2_000).document["parts"][0]["weights"]
+    page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), max_bytes=2_000))
+    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), max_bytes=2_000).document["parts"][0]["weights"]
     assert blob[2] == 32
     choose(page, "Hide", hide)
-    blocks = (some.packed(0, 0, 32).double() / 255) ** 2
+    blocks = (some.as_uint8(0, 0, 32).double() / 255) ** 2
     left = blocks[0, 1:] / blocks[0, 1:].sum() if hide == "the first key" else blocks[0]
     for row, col in ((3, 5), (11, 0), (23, 23)):
         box = BOX[0], BOX[1] + 32, 520, 520

@@ -119,8 +119,8 @@ def test_weights_outside_zero_to_one_raise(number):
         view.heads(AttentionMaps(torch.full((1, 2, 8, 8), number)), top=3)
 
 
-def test_top_beyond_budget_or_zero_raises():
+def test_top_beyond_max_bytes_or_zero_raises():
     with pytest.raises(ValueError, match="take fewer with top="):
-        view.heads(cross_maps(), top=9, budget=300)
+        view.heads(cross_maps(), top=9, max_bytes=300)
     with pytest.raises(ValueError, match="top"):
         view.heads(cross_maps(), top=0)

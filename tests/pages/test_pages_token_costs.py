@@ -74,7 +74,7 @@ def test_text_of_one_token_has_no_bars(studio):
 def test_long_text_has_bars_of_its_last_tokens(studio):
     text = "abcdef. " * 40
     model = wide(GPT(len(TOKENIZER), context=400, layers=1, heads=2, dim=8))
-    page = studio(view.write(model, TOKENIZER, text, weights="float32"))
+    page = studio(view.write(model, TOKENIZER, text, dtype="float32"))
     assert page.locator(".costs i").count() == 240
     fits = "bars => bars.scrollWidth <= bars.clientWidth && bars.getBoundingClientRect().height < 50"
     for width in (700, 1280, 1920):

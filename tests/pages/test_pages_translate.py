@@ -71,7 +71,7 @@ def test_greedy_and_beam_search_match_python(studio):
         for width, alpha in HOWS:
             set_control(page, "Beam", width)
             set_control(page, "Length penalty", alpha)
-            how = {"width": width, "alpha": alpha, "max_new_tokens": LENGTH}
+            how = {"num_beams": width, "length_penalty": alpha, "max_new_tokens": LENGTH}
             assert texts(page)[0] == generate.translate(made, [sentence], source, target, **how)[0]
             columns = search(made, sentence, **how)
             assert texts(page) == decoded_texts(columns)
@@ -82,7 +82,7 @@ def test_greedy_and_beam_search_match_python(studio):
 
 @pytest.mark.parametrize(("weights", "off_by"), [("float32", 1e-4), ("float16", 2e-2)])
 def test_probabilities_match_torch(studio, weights, off_by):
-    made, shown = translated(weights=weights, width=4)
+    made, shown = translated(dtype=dtype, num_beams=4)
     told = studio(shown).evaluate("window.told")
     runs = [one for one in told if one["run"] == "decode" and not one["edits"]]
     assert max(one["inputs"]["target"]["shape"][0] for one in runs) == 4  # a beam is one run
@@ -99,7 +99,7 @@ def test_probabilities_match_torch(studio, weights, off_by):
 
 
 def test_bars_and_attention_maps_match_python(studio):
-    made, shown = translated(width=1, alpha=0.0)
+    made, shown = translated(num_beams=1, length_penalty=0.0)
     _, target = tokenizers()
     page = studio(shown)
     tokens = search(made, "one two three")[-1][0][0]
@@ -124,7 +124,7 @@ def test_bars_and_attention_maps_match_python(studio):
 
 
 def test_sharpest_cross_attention_opens_first_with_predicted_words_as_rows(studio):
-    made, shown = translated(width=1, alpha=0.0)
+    made, shown = translated(num_beams=1, length_penalty=0.0)
     _, target = tokenizers()
     page = studio(shown)
     click(page, "Open this head ↓")
@@ -149,12 +149,12 @@ def table_of(page, where):
     return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
 
 
-@pytest.mark.parametrize(("width", "alpha"), [(1, 0.0), (3, 0.6)])
+@pytest.mark.parametrize(("num_beams", "length_penalty"), [(1, 0.0), (3, 0.6)])
 def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, width=width, alpha=alpha))
-    written = search(made, "one two three", width=width, alpha=alpha)[-1][0][0]
+    page = studio(set_to(shown, num_beams=width, length_penalty=alpha))
+    written = search(made, "one two three", num_beams=width, length_penalty=alpha)[-1][0][0]
     page.locator(".written .word").nth(1).click()
     wait_until_idle(page)
     names = [name for name, _ in bars(page)]
@@ -167,13 +167,13 @@ def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     check_tree(page, columns)
     assert page.locator(".written .forced").all_text_contents() == target.tokens(prefix)
     click(page, "nothing")  # back to the free search
-    assert texts(page) == decoded_texts(search(made, "one two three", width=width, alpha=alpha))
+    assert texts(page) == decoded_texts(search(made, "one two three", num_beams=width, length_penalty=alpha))
 
 
 def test_step_buttons_walk_search_tree(studio):
     made, shown = translated()
-    page = studio(set_to(shown, width=3, steps=0))
-    columns = search(made, "one two three", width=3, alpha=0.6)
+    page = studio(set_to(shown, num_beams=3, steps=0))
+    columns = search(made, "one two three", num_beams=3, length_penalty=0.6)
     assert (nodes(page), word(page)) == ([], ["…"])
     for count in (1, 2, 3):
         click(page, "Step")
@@ -189,8 +189,8 @@ def test_step_buttons_walk_search_tree(studio):
 def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, width=3))
-    columns = search(made, "one two three", width=3, alpha=0.6)
+    page = studio(set_to(shown, num_beams=3))
+    columns = search(made, "one two three", num_beams=3, length_penalty=0.6)
     page.locator(".node[data-place='1 2']").click()
     wait_until_idle(page)
     assert word(page) == [*target.tokens(columns[1][2][0]), "…"]
@@ -207,7 +207,7 @@ def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
 def test_translate_works_by_keyboard_alone(studio):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, width=1, alpha=0.0, steps=0))
+    page = studio(set_to(shown, num_beams=1, length_penalty=0.0, steps=0))
     page.locator(".editor").focus()
     press(page, "Control+A")
     page.keyboard.type("four nine")
@@ -242,7 +242,7 @@ def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
     source, target = tokenizers()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
-    page = studio(set_to(shown, off=off, width=1, alpha=0.0))
+    page = studio(set_to(shown, off=off, num_beams=1, length_penalty=0.0))
     told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
     of_decoder = [site for site, _ in off if site.startswith("decoder")]
     edited = [one for one in told if len(one["edits"]) == len(of_decoder)][-1]  # others measure what a head is worth
@@ -259,7 +259,8 @@ def test_ablated_heads_match_capture_edits(studio):
     assert page.locator(".shares .mark").count() == page.locator(".shares .share:not(.others)").count()
     click(page, "All on")
     assert (
-        texts(page)[0] == generate.translate(made, ["one two three"], source, target, width=1, max_new_tokens=LENGTH)[0]
+        texts(page)[0]
+        == generate.translate(made, ["one two three"], source, target, num_beams=1, max_new_tokens=LENGTH)[0]
     )
     assert "with all heads on" not in page.locator(".cost").text_content()
 
@@ -309,11 +310,11 @@ def test_arrow_keys_move_between_heads_of_all_parts(studio):
 
 def test_last_typed_sentence_is_translated(studio):
     made, shown = translated()
-    page = studio(set_to(shown, width=5))
+    page = studio(set_to(shown, num_beams=5))
     page.locator(".editor").fill("")
     page.locator(".editor").press_sequentially("nine six eight two", delay=1)
     wait_until_idle(page)
-    assert texts(page) == decoded_texts(search(made, "nine six eight two", width=5, alpha=0.6))
+    assert texts(page) == decoded_texts(search(made, "nine six eight two", num_beams=5, length_penalty=0.6))
 
 
 def test_hostile_and_unknown_text_is_accepted(studio):
@@ -336,18 +337,20 @@ def test_hostile_output_words_are_shown_as_text(studio):
     both = train_whole_words([" ".join(bite)])
     torch.manual_seed(0)
     made = Transformer(len(both), context=12, layers=1, heads=2, dim=16).eval()
-    page = studio(view.translate(made, both, "漢字", weights="float32", width=4, max_new_tokens=6))
+    page = studio(view.translate(made, both, "漢字", dtype="float32", num_beams=4, max_new_tokens=6))
     assert page.locator(".written b").count() == 0
-    assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, max_new_tokens=6)[0]
+    assert (
+        texts(page)[0] == generate.translate(made, ["漢字"], both, num_beams=4, length_penalty=0.6, max_new_tokens=6)[0]
+    )
 
 
 def test_byte_pair_vocabulary_matches_beam_search(studio):
     both = train_bpe(["für die Straße und über das Haus 漢字"], 300)
     torch.manual_seed(1)
     made = Transformer(len(both), context=32, layers=1, heads=2, dim=16).eval()
-    page = studio(view.translate(made, both, "die Straße", weights="float32", width=1, max_new_tokens=8))
+    page = studio(view.translate(made, both, "die Straße", dtype="float32", num_beams=1, max_new_tokens=8))
     source = torch.tensor([[*both.encode("die Straße").tolist(), both["[EOS]"]]])
-    found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], width=1, max_new_tokens=8)
+    found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], num_beams=1, max_new_tokens=8)
     last = [one for one in page.evaluate("window.told") if one["run"] == "decode"][-1]
     assert last["inputs"]["target"]["data"] == found.texts[0, 0, :8].tolist()
     assert page.locator(".written.loose").count() == 0
@@ -357,9 +360,9 @@ def test_empty_sentence_is_reported(studio):
     made = model()
     source, target = tokenizers()
     page = studio(
-        view.translate(made, tokenizers(), "one", weights="float32", eos=None, width=4, max_new_tokens=LENGTH)
+        view.translate(made, tokenizers(), "one", dtype="float32", eos=None, num_beams=4, max_new_tokens=LENGTH)
     )
-    how = {"width": 4, "alpha": 0.6, "max_new_tokens": LENGTH, "eos": None}
+    how = {"num_beams": 4, "length_penalty": 0.6, "max_new_tokens": LENGTH, "eos": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
     assert says(page) == "type a sentence to translate"
@@ -372,7 +375,7 @@ def user_state(page):
 
 def test_undo_reverts_each_try(studio):
     made, shown = translated()
-    page = studio(set_to(shown, width=2, steps=2))
+    page = studio(set_to(shown, num_beams=2, steps=2))
     first, seen = user_state(page), []
     for name in page.locator(".examples button").all_text_contents():
         do_try(page, name)
@@ -381,10 +384,10 @@ def test_undo_reverts_each_try(studio):
         assert user_state(page) == first
         assert page.locator("button[aria-disabled]").first.get_attribute("aria-disabled") == "true"
     whole, one, four, forced, off = seen
-    assert whole[0] == tokenizers()[1].tokens(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
+    assert whole[0] == tokenizers()[1].tokens(search(made, "one two three", num_beams=2, length_penalty=0.6)[-1][0][0])
     assert len(one[1]) == 1
     assert four[3] == "4"
-    logs = search(made, "one two three", width=9)[0]
+    logs = search(made, "one two three", num_beams=9)[0]
     assert forced[0][0] == tokenizers()[1].tokens(logs[1][0])[0]
     assert off[2] == 18
 
@@ -416,7 +419,7 @@ def visible(row):
 
 
 def test_the_sentence_is_shaded_from_the_word_of_the_translation_that_is_pointed_at(studio):
-    made, shown = translated(width=1, alpha=0.0)
+    made, shown = translated(num_beams=1, length_penalty=0.0)
     _, target = tokenizers()
     page = studio(shown)
     tokens = search(made, "one two three")[-1][0][0]
@@ -447,7 +450,7 @@ def test_the_sentence_is_shaded_from_the_word_of_the_translation_that_is_pointed
 
 
 def test_the_search_is_open_where_it_keeps_several_texts(studio):
-    page = studio(translated(width=1)[1])
+    page = studio(translated(num_beams=1)[1])
     searched = page.locator(".search-of")
     assert searched.get_attribute("open") is None
     set_control(page, "Beam", 3)
@@ -457,7 +460,7 @@ def test_the_search_is_open_where_it_keeps_several_texts(studio):
 
 
 def test_a_step_after_the_end_begins_with_the_first_word(studio):
-    made, shown = translated(width=1, alpha=0.0)
+    made, shown = translated(num_beams=1, length_penalty=0.0)
     _, target = tokenizers()
     page = studio(shown)
     written = search(made, "one two three")[-1][0][0]
@@ -481,15 +484,15 @@ def test_axe_reports_no_serious_violations(studio):
         assert serious(page) == [], scheme
 
 
-@pytest.mark.parametrize("width", [400, 2000])
+@pytest.mark.parametrize("num_beams", [400, 2000])
 def test_page_does_not_scroll_horizontally(studio, width):
-    page = studio(translated()[1], width=width)
+    page = studio(translated()[1], num_beams=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_saved_page_restores_state(studio, new_page, tmp_path):
     _, shown = translated()
-    page = studio(set_to(shown, width=2))
+    page = studio(set_to(shown, num_beams=2))
     type_sentence(page, "five one")
     page.locator(".written .word").first.click()
     wait_until_idle(page)
@@ -508,7 +511,7 @@ def test_exports_contain_search_tree_and_probabilities(studio, tmp_path):
     taken = {}
     for kind in ("SVG", "CSV", "PNG"):
         taken[kind] = takes(page, kind, tmp_path).read_bytes()
-    columns = search(made, "one two three", width=4, alpha=0.6)
+    columns = search(made, "one two three", num_beams=4, length_penalty=0.6)
     for column in expected_nodes(columns):
         for name, score in column:
             assert f">{spoken(name)}</text>" in taken["SVG"].decode()

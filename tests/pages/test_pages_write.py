@@ -14,7 +14,7 @@ from writing_studios import CONTEXT, KINDS, SIGNS, TOKENIZER, bars, path_of, sai
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
-from tfviz.text import Bytes, train_whole_words
+from tfviz.text import ByteTokenizer, train_whole_words
 from tfviz.view.page.html import View
 
 pytest_plugins = ["browser", "studio_pages"]
@@ -83,7 +83,7 @@ def hugging_face():
     torch.manual_seed(5)
     config = transformers.GPT2Config(vocab_size=len(TOKENIZER), n_positions=20, n_embd=12, n_layer=2, n_head=3)
     model = transformers.GPT2LMHeadModel(config).eval()
-    return model, view.write(model, TOKENIZER, "abc", weights="float32")
+    return model, view.write(model, TOKENIZER, "abc", dtype="float32")
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -382,7 +382,7 @@ def test_invalid_link_is_ignored(new_page, tmp_path):
 def test_custom_try_starts_another_text(studio):
     model, _ = written()
     made = view.write(
-        model, TOKENIZER, "abc", weights="float32", examples={"Backwards": {"prompt": "cba", "temperature": 0}}
+        model, TOKENIZER, "abc", dtype="float32", examples={"Backwards": {"prompt": "cba", "temperature": 0}}
     )
     page = studio(made)
     click(page, STEP, STEP)
@@ -642,11 +642,16 @@ def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
     torch.manual_seed(1)
     words = train_whole_words(["the cat sat", "the dog sat on the mat"])
     for tokenizer, prompt, seen, step in (
-        (Bytes(), "né</script><img src=x onerror=alert(1)>", "né</script><img src=x onerror=alert(1)>", "One byte"),
+        (
+            ByteTokenizer(),
+            "né</script><img src=x onerror=alert(1)>",
+            "né</script><img src=x onerror=alert(1)>",
+            "One byte",
+        ),
         (words, "the cat", "the cat", "One token"),
     ):
         model = GPT(len(tokenizer), context=64, layers=1, heads=2, dim=8)
-        page = studio(view.write(model, tokenizer, prompt, weights="float32", seed=4))
+        page = studio(view.write(model, tokenizer, prompt, dtype="float32", seed=4))
         assert shown(page) == seen
         click(page, *[step] * 5)
         ids = list(generate.ids(model, tokenizer.encode(prompt), 5, seed=4))

@@ -9,7 +9,7 @@ import numpy
 import pytest
 import torch
 
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 
 KINDS = {"float32": numpy.float32, "int64": numpy.int32, "bool": numpy.uint8}
 PAGE = """
@@ -43,7 +43,7 @@ class PageEngine:
         self.node = node
 
     def load(self, **programs):
-        spec, data = pack(programs)
+        spec, data = serialize_programs(programs)
         self.node.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
 
     def run(self, name, inputs, **options):

@@ -28,7 +28,7 @@ def programs():
     kept = [one for name, one in read(ids[:1]).items() if name != "logits"]
     made.append((step, [ids[:1, :1], *kept]))
     wide = models.Classifier(300, 3, context=7, **small)
-    made.append((portable.export(wide, ids, lengths=words, weights="int8"), [ids]))
+    made.append((portable.export(wide, ids, lengths=words, dtype="int8"), [ids]))
     both = models.Transformer(11, 13, context=7, **small)
     made.append((portable.export(both, ids, ids[:, :3]), [ids, ids[:, :3]]))
     x = torch.randn(2, 3, 8)

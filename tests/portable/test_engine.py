@@ -76,7 +76,7 @@ def tensors(made):
 
 def check(page_engine, model, example, lengths, others, kind="float32"):
     model.eval()
-    program = portable.export(model, *example, lengths=lengths, weights=kind)
+    program = portable.export(model, *example, lengths=lengths, dtype=kind)
     page_engine.load(model=program)
     for inputs in filter(None, (example, others)):
         with torch.no_grad(), suppress(LookupError), look.capture(model, "*") as seen:

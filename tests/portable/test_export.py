@@ -9,7 +9,7 @@ from torch import nn
 
 from tfviz import files, models, portable
 from tfviz.portable.language_model import export_language_model
-from tfviz.portable.program import pack, quantize
+from tfviz.portable.program import quantize, serialize_programs
 from tfviz.portable.symbolic_sizes import bind_dims, encode_size, evaluate_size
 
 WORDS = {"ids": {1: "words"}}
@@ -112,7 +112,7 @@ def test_methods_and_multiple_outputs_are_exported():
 
 @pytest.mark.parametrize(("kind", "most"), [("float16", 2e-3), ("int8", 0.1)])
 def test_reduced_precision_weights_match_approximately(program, kind, most):
-    small = portable.export(gpt(), ids(1, 5), lengths=WORDS, weights=kind)
+    small = portable.export(gpt(), ids(1, 5), lengths=WORDS, dtype=kind)
     assert small.nbytes < program.nbytes * {"float16": 0.65, "int8": 0.55}[kind]
     assert (small(ids(1, 9))["output"] - program(ids(1, 9))["output"]).abs().max() < most
 
@@ -133,7 +133,7 @@ def test_quantize_keeps_float32_beyond_float16_range():
 
 def test_pack_stores_shared_weights_once():
     programs = export_language_model(gpt(), "float32")
-    spec, data = pack(programs)
+    spec, data = serialize_programs(programs)
     assert set(spec) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
     assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])

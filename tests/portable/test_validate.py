@@ -15,7 +15,7 @@ from tfviz import files, models, portable
 from tfviz.checks import total_memory
 from tfviz.portable.limits import CostLimit
 from tfviz.portable.operators import REPLACED_OPS, call_operator, operator
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 
 X = torch.arange(6.0).reshape(2, 3)
 
@@ -68,7 +68,7 @@ def test_program_modified_after_creation_is_rejected(linear):
     with pytest.raises(ValueError, match="is not an operation"):
         program(X)
     with pytest.raises(ValueError, match=r"nodes\[0\]\.op"):
-        pack({"p": program})
+        serialize_programs({"p": program})
 
 
 def test_no_allowed_operation_mutates_its_inputs():

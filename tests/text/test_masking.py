@@ -5,7 +5,7 @@ import torch
 from small_models import Always
 from tokenizers import Tokenizer, models
 
-from tfviz.text import Buckets, MaskedTokens, Subwords, TokenDropout, train_whole_words
+from tfviz.text import Buckets, MaskedTokens, SubwordTokenizer, TokenDropout, train_whole_words
 from tfviz.text.batches import step_seed
 from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIAL_TOKENS, UNK
 
@@ -58,7 +58,7 @@ def bert_like_vocabulary(mask="[MASK]", padding=0):
     places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
     unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
     letters = {chr(97 + place): 104 + place for place in range(26)}
-    return Subwords(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
+    return SubwordTokenizer(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
 
 
 def test_masked_tokens_use_special_ids_of_the_vocabulary():
@@ -103,4 +103,6 @@ def test_masked_tokens_reject_unsuitable_vocabularies():
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
     with pytest.raises(ValueError, match="tokenizer is 7"):
-        MaskedTokens(Always(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))
+        MaskedTokens(
+            Always(torch.arange(7)[None]), SubwordTokenizer(Tokenizer(models.WordPiece(specials, unk_token="[UNK]")))
+        )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from tfviz.text import (
-    Subwords,
+    SubwordTokenizer,
     subwords,
     tokenizer_training,
     train_bpe,
@@ -44,8 +44,8 @@ def ids_of(tokenizer):
 def test_bpe_round_trips_any_text(written):
     tokenizer = BUILT["bpe"]
     ids = tokenizer.encode(written)
-    assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == written
-    assert len(tokenizer.tokens(ids)) == len(tokenizer.spans(written)) == len(ids)
+    assert tokenizer.decode(ids) == "".join(tokenizer.decode_stream(ids)) == written
+    assert len(tokenizer.tokens(ids)) == len(tokenizer.word_ids(written)) == len(ids)
 
 
 @pytest.mark.parametrize("name", ["bpe", "letters"])
@@ -83,11 +83,11 @@ def test_special_tokens_come_first(tokenizer):
 @every
 def test_text_never_encodes_to_special_tokens(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "tokenizer.json")
-    for there in (tokenizer, Subwords.load(tmp_path)):
+    for there in (tokenizer, SubwordTokenizer.load(tmp_path)):
         ids = there.encode("The [MASK] [PAD] sat[SEP][UNK] [CLS]")
         assert set(ids.tolist()) & set(range(7)) <= {UNKNOWN}
         assert there.encode("[EOS]").tolist() != [subwords.EOS]
-        assert len(there.spans("[MASK]")) == len(there.encode("[MASK]")) > 1
+        assert len(there.word_ids("[MASK]")) == len(there.encode("[MASK]")) > 1
 
 
 @every
@@ -98,10 +98,10 @@ def test_save_and_load_round_trips(tokenizer, tmp_path):
     assert theirs.to_str() == tokenizer.backend_tokenizer.to_str()
     theirs.save(str(tmp_path / "theirs.json"), pretty=False)
     for path in (tmp_path, str(tmp_path / "tokenizer.json"), tmp_path / "theirs.json"):
-        again = Subwords.load(path)
+        again = SubwordTokenizer.load(path)
         ids = [*range(len(tokenizer))]
-        assert [row.tolist() for row in again.encode_all(TEXTS)] == [
-            row.tolist() for row in tokenizer.encode_all(TEXTS)
+        assert [row.tolist() for row in again.encode_batch(TEXTS)] == [
+            row.tolist() for row in tokenizer.encode_batch(TEXTS)
         ]
         assert again.tokens(ids) == tokenizer.tokens(ids)
         assert again.decode(ids) == tokenizer.decode(ids)
@@ -120,15 +120,15 @@ def test_training_is_deterministic(build):
 @given(st.data())
 def test_pieces_join_to_the_decoded_text(tokenizer, data):
     ids = data.draw(ids_of(tokenizer))
-    assert "".join(tokenizer.pieces(iter(ids))) == tokenizer.decode(ids)
+    assert "".join(tokenizer.decode_stream(iter(ids))) == tokenizer.decode(ids)
 
 
 def test_pieces_yield_whole_characters():
     tokenizer = train_bpe("a", 264)
     ids = tokenizer.encode("a漢é")
     assert len(ids) == 6
-    assert list(tokenizer.pieces(ids)) == ["a", "漢", "é"]
-    assert list(tokenizer.pieces(ids[:3])) == ["a", "�"] == [*tokenizer.decode(ids[:3])]
+    assert list(tokenizer.decode_stream(ids)) == ["a", "漢", "é"]
+    assert list(tokenizer.decode_stream(ids[:3])) == ["a", "�"] == [*tokenizer.decode(ids[:3])]
 
 
 def test_bpe_words_show_spaces_and_bytes():
@@ -179,15 +179,15 @@ def test_spans_match_expected_values():
         "a2",
         "␣",
     ]
-    assert tokenizer.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
+    assert tokenizer.word_ids("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]
     assert BUILT["bpe"].tokens(BUILT["bpe"].encode("The cat sat.")) == ["The", "␣cat", "␣sat", "."]
-    assert BUILT["bpe"].spans("The cat sat.") == [0, 1, 2, 2]
-    assert BUILT["letters"].spans(" ab\n c ") == [0, 0, 0, 1, 1, 1, 1]
+    assert BUILT["bpe"].word_ids("The cat sat.") == [0, 1, 2, 2]
+    assert BUILT["letters"].word_ids(" ab\n c ") == [0, 0, 0, 1, 1, 1, 1]
     assert BUILT["wordpiece"].tokens(BUILT["wordpiece"].encode("The cats' xx")) == ["the", "cats", "'", "[UNK]"]
-    assert BUILT["wordpiece"].spans("The cats' xx") == [0, 1, 1, 2]
-    assert BUILT["whole words"].spans("The zebras' mats.") == [0, 1, 1, 2, 2]
-    assert tokenizer.spans("") == []
-    assert tokenizer.spans("\n") == [0]
+    assert BUILT["wordpiece"].word_ids("The cats' xx") == [0, 1, 1, 2]
+    assert BUILT["whole words"].word_ids("The zebras' mats.") == [0, 1, 1, 2, 2]
+    assert tokenizer.word_ids("") == []
+    assert tokenizer.word_ids("\n") == [0]
 
 
 def reference_merges(words, joins):
@@ -259,11 +259,13 @@ def test_empty_texts_raise(build, texts):
 @every
 def test_encode_all_matches_encode(tokenizer):
     texts = [*TEXTS, ""]
-    assert [row.tolist() for row in tokenizer.encode_all(texts)] == [tokenizer.encode(each).tolist() for each in texts]
+    assert [row.tolist() for row in tokenizer.encode_batch(texts)] == [
+        tokenizer.encode(each).tolist() for each in texts
+    ]
     ids = tokenizer.encode("")
     assert (ids.dtype, ids.shape) == (torch.long, (0,))
-    assert tokenizer.decode(ids) == "".join(tokenizer.pieces(ids)) == ""
-    assert tokenizer.tokens(ids) == tokenizer.encode_all([]) == []
+    assert tokenizer.decode(ids) == "".join(tokenizer.decode_stream(ids)) == ""
+    assert tokenizer.tokens(ids) == tokenizer.encode_batch([]) == []
 
 
 def test_vocabulary_has_the_requested_size():
@@ -272,7 +274,7 @@ def test_vocabulary_has_the_requested_size():
     assert len(train_whole_words("a b c d a b", 9)) == 9
     assert len(train_characters("abcab", 9)) == 9
     assert train_characters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
-    assert repr(BUILT["bpe"]) == "Subwords(BPE, 300 tokens)"
+    assert repr(BUILT["bpe"]) == "SubwordTokenizer(BPE, 300 tokens)"
 
 
 @every
@@ -285,7 +287,7 @@ def test_load_detects_single_bit_damage(tokenizer, tmp_path):
         damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
         file.write_bytes(damaged)
         try:
-            again = Subwords.load(tmp_path)
+            again = SubwordTokenizer.load(tmp_path)
         except ValueError as error:
             said = str(error)
         else:  # of the checksum's own name, or of a blank between two values
@@ -301,7 +303,7 @@ def test_load_detects_single_bit_damage(tokenizer, tmp_path):
 def test_load_rejects_invalid_files(tmp_path, content):
     (tmp_path / "tokenizer.json").write_text(content, encoding="utf-8")
     with pytest.raises(ValueError, match=r"tokenizer.json is .*damaged"):
-        Subwords.load(tmp_path)
+        SubwordTokenizer.load(tmp_path)
 
 
 def test_training_splits_very_long_words():

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, GrowingWindows, RepeatedTokens, Streams, Windows, in_order
+from tfviz.text import ByteTokenizer, CharacterTokenizer, GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 
 quick = settings(max_examples=30, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
@@ -14,7 +14,7 @@ WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
 @quick
 @given(st.text(min_size=1))
 def test_characters_round_trip(text):
-    tokenizer = Characters.from_text(text)
+    tokenizer = CharacterTokenizer.from_text(text)
     ids = tokenizer.encode(text)
     assert tokenizer.decode(ids) == text
     assert len(ids) == len(text)
@@ -25,13 +25,13 @@ def test_characters_round_trip(text):
 @quick
 @given(st.text())
 def test_bytes_round_trip(text):
-    ids = Bytes().encode(text)
+    ids = ByteTokenizer().encode(text)
     assert bytes(ids.tolist()) == text.encode()
-    assert Bytes().decode(ids) == text
-    assert len(Bytes().tokens(ids)) == len(ids)
+    assert ByteTokenizer().decode(ids) == text
+    assert len(ByteTokenizer().tokens(ids)) == len(ids)
 
 
-@pytest.mark.parametrize("tokenizer", [Characters.from_text(WRITINGS), Bytes()], ids=repr)
+@pytest.mark.parametrize("tokenizer", [CharacterTokenizer.from_text(WRITINGS), ByteTokenizer()], ids=repr)
 def test_every_script_round_trips_with_visible_words(tokenizer):
     ids = tokenizer.encode(WRITINGS)
     assert tokenizer.decode(ids) == WRITINGS
@@ -40,7 +40,7 @@ def test_every_script_round_trips_with_visible_words(tokenizer):
 
 
 def test_characters_keep_their_order():
-    tokenizer = Characters("cab")
+    tokenizer = CharacterTokenizer("cab")
     assert tokenizer.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert tokenizer.decode(torch.tensor([2, 0])) == "bc"
     assert tokenizer.tokens(torch.tensor([0])) == ["c"]
@@ -49,7 +49,7 @@ def test_characters_keep_their_order():
 
 
 def test_bytes_decode_invalid_utf8_to_replacement_character():
-    assert Bytes().decode(torch.tensor([97, 195, 98])) == "a�b"
+    assert ByteTokenizer().decode(torch.tensor([97, 195, 98])) == "a�b"
 
 
 @quick

@@ -8,9 +8,9 @@ from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
 from unportable_tokenizers import fallback, regex, unigram
 
 from tfviz.text import (
-    Bytes,
-    Characters,
-    Subwords,
+    ByteTokenizer,
+    CharacterTokenizer,
+    SubwordTokenizer,
     subwords,
     tokenizer_export,
     train_bpe,
@@ -22,7 +22,14 @@ from tfviz.text.token_labels import VISIBLE_SIGNS
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
 PAIRS, PIECES = train_bpe(TEXTS, 280), train_wordpiece(TEXTS, 60)
-EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, train_whole_words(TEXTS), train_characters(TEXTS)]
+EVERY = [
+    CharacterTokenizer("the ca\ud83d\ude00"),
+    ByteTokenizer(),
+    PAIRS,
+    PIECES,
+    train_whole_words(TEXTS),
+    train_characters(TEXTS),
+]
 
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)
@@ -52,13 +59,13 @@ def changed(vocab=PIECES, **parts):
     tokenizer = Tokenizer.from_str(vocab.backend_tokenizer.to_str())
     for name, part in parts.items():
         setattr(tokenizer, name, part)
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
 def with_added(token):
     tokenizer = Tokenizer.from_str(PAIRS.backend_tokenizer.to_str())
     tokenizer.add_tokens([token])
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
 def padded():
@@ -78,7 +85,7 @@ REFUSED = {
     "its normalizer is Replace": lambda: changed(
         normalizer=normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("a", "b")])
     ),
-    "its pre_tokenizer is None": lambda: Subwords(Tokenizer(models.BPE())),
+    "its pre_tokenizer is None": lambda: SubwordTokenizer(Tokenizer(models.BPE())),
     "its pre_tokenizer is Digits": lambda: changed(pre_tokenizer=pre_tokenizers.Digits()),
     "its pre_tokenizer Split has pattern": lambda: changed(pre_tokenizer=pre_tokenizers.Split("a", "isolated")),
     "its pre_tokenizer ByteLevel has add_prefix_space = True": lambda: changed(
@@ -125,7 +132,7 @@ def joined(spec, ids):
 @every
 @pytest.mark.parametrize("written", WRITTEN)
 def test_decoding_spec_matches_tokenizer_decode(tokenizer, written):
-    vocab = Subwords(tokenizer)
+    vocab = SubwordTokenizer(tokenizer)
     ids = vocab.encode(written).tolist()
     front = " " if tokenizer in (KINDS["unigram"], KINDS["fallback"], OWN["wordpiece"]) else ""
     assert joined(vocab.to_decoding_spec(), ids).removeprefix(front) == vocab.decode(ids)
@@ -133,7 +140,7 @@ def test_decoding_spec_matches_tokenizer_decode(tokenizer, written):
 
 @every
 def test_decoding_spec_names_match_python_words(tokenizer):
-    vocab = Subwords(tokenizer)
+    vocab = SubwordTokenizer(tokenizer)
     spec = vocab.to_decoding_spec()
     for index, word in enumerate(vocab.tokens(range(len(vocab)))):
         shown = "".join(VISIBLE_SIGNS.get(sign, sign) for sign in spec["texts"][index])
@@ -143,11 +150,11 @@ def test_decoding_spec_names_match_python_words(tokenizer):
 @pytest.mark.parametrize("tokenizer", KINDS.values(), ids=KINDS)
 def test_to_spec_rejects_unportable_tokenizers(tokenizer):
     with pytest.raises(ValueError, match="a page cannot encode as this tokenizer does"):
-        Subwords(tokenizer).to_spec()
+        SubwordTokenizer(tokenizer).to_spec()
 
 
 def test_sentencepiece_spaces_and_bytes_are_visible():
-    vocab = Subwords(KINDS["fallback"])
+    vocab = SubwordTokenizer(KINDS["fallback"])
     assert vocab.tokens(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
     assert vocab.to_decoding_spec()["bytes"][3 + 0xC3] == [0xC3]
 

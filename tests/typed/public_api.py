@@ -13,8 +13,8 @@ from tfviz import generate, layers, learn, look, models, portable, study, text, 
 TEXT = "the red house by the sea. " * 20
 
 
-def train() -> tuple[models.GPT, text.Characters]:
-    letters = text.Characters.from_text(TEXT)
+def train() -> tuple[models.GPT, text.CharacterTokenizer]:
+    letters = text.CharacterTokenizer.from_text(TEXT)
     model = models.GPT(len(letters), layers=2, heads=2, dim=8, context=16, positions=layers.positions.Rotary)
     batches = text.Windows(letters.encode(TEXT), 16, 4)
     for step in learn.fit(model, batches, steps=2, lr=3e-3, progress=False):
@@ -24,7 +24,7 @@ def train() -> tuple[models.GPT, text.Characters]:
     return model, letters
 
 
-def watch(model: nn.Module, letters: text.Characters) -> look.AttentionMaps:
+def watch(model: nn.Module, letters: text.CharacterTokenizer) -> look.AttentionMaps:
     ids = letters.encode("the red")
     with torch.no_grad(), look.capture(model, "*.pattern", dtype=torch.uint8) as seen:
         model(ids[None])
@@ -37,7 +37,7 @@ def watch(model: nn.Module, letters: text.Characters) -> look.AttentionMaps:
     return tfviz.look.AttentionMaps.load("maps.safetensors")
 
 
-def draw(maps: look.AttentionMaps, model: models.GPT, letters: text.Characters) -> None:
+def draw(maps: look.AttentionMaps, model: models.GPT, letters: text.CharacterTokenizer) -> None:
     for shown in (view.heads(maps), view.head(maps, 0, 1), view.compare(maps, maps), view.tokens(["a"], [0.1])):
         assert_type(shown, view.View)
         shown.save("shown.html")
@@ -45,7 +45,7 @@ def draw(maps: look.AttentionMaps, model: models.GPT, letters: text.Characters) 
     assert_type(view.mask(layers.masks.causal.dense(4, 4)), view.View)
 
 
-def analyse(model: models.GPT, letters: text.Characters) -> Mapping[str, float]:
+def analyse(model: models.GPT, letters: text.CharacterTokenizer) -> Mapping[str, float]:
     clean, corrupt = letters.encode("the red")[None], letters.encode("the sea")[None]
     metric = study.logit_difference(1, 2)
 
@@ -65,7 +65,7 @@ def analyse(model: models.GPT, letters: text.Characters) -> Mapping[str, float]:
     return {" ".join(labels): number for labels, number in table.top(3)}
 
 
-def write(model: models.GPT, letters: text.Characters) -> str:
+def write(model: models.GPT, letters: text.CharacterTokenizer) -> str:
     sampler = generate.Sampler(temperature=0.8, top_k=5)
     assert_type(list(generate.stream(model, letters, "the", 3, sampler)), list[str])
     program = portable.export(model, letters.encode("the")[None])

@@ -134,7 +134,7 @@ def test_hugging_face_vit_is_supported():
         num_labels=3,
     )  # fmt: skip
     model, batch = transformers.ViTForImageClassification(config).eval(), torch.randn(1, 3, 32, 32)
-    shown = view.classify_image(model, batch, LABELS, weights="float32")
+    shown = view.classify_image(model, batch, LABELS, dtype="float32")
     assert shown.document["patches"] == {"first": 1, "rows": 4, "columns": 4, "upward": False}
     share = model(batch).logits.softmax(-1)
     assert shown.summary.endswith(f"{LABELS[int(share.argmax())]!r} {share.max():.3g}")
@@ -185,8 +185,8 @@ WRONG = [
     ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention is seen in it; give a vision"),
     ({"model": nn.Flatten()}, "Flatten has no weights"),
     ({"picture": Image.new("RGB", (60, 60))}, "picture is 60 × 60, and the model's pixels 8 × 6"),
-    ({"budget": 100}, "bytes in a page, the budget is 100"),
-    ({"weights": "float8"}, "weights is 'float8'"),
+    ({"max_bytes": 100}, "bytes in a page, max_bytes is 100"),
+    ({"dtype": "float8"}, "dtype is 'float8'"),
     ({"examples": {"x": {"text": "a"}}}, "examples['x'] sets text; it can set head, hidden_patches, "),
 ]  # fmt: skip
 

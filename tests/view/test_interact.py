@@ -12,7 +12,7 @@ from PIL import Image
 from torch import nn
 
 from tfviz import text, view
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 from tfviz.view.figures import results
 from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.palette import sequential_colormap, soft, theme
@@ -119,7 +119,7 @@ def test_each_choice_is_a_program_and_weights_are_stored_once():
     asked = BoundFunction(called, given)
     programs = asked.programs()
     assert set(programs) == {f"{a}.{b}.{c}" for a in range(2) for b in range(2) for c in range(2)}
-    described, data = pack(programs)
+    described, data = serialize_programs(programs)
     assert len(data) == 4 * (300 * 7 + 7)  # weight and bias, whatever is chosen
     assert set(described) == set(programs)
     for values in ({"x": 0.3, "twice": True, "kind": 1, "times": 3}, {"x": 0.7, "twice": False, "kind": 0, "times": 2}):
@@ -153,7 +153,7 @@ def test_arguments_without_control_keep_defaults():
 
 
 def test_special_controls_return_expected_tensors():
-    tokenizer = text.Characters.from_text("the cat")
+    tokenizer = text.CharacterTokenizer.from_text("the cat")
     given = {
         "points": view.controls.points({"a": (1, 2), "b": (3, -4)}),
         "cells": view.controls.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
@@ -244,7 +244,7 @@ def test_filled_graph_colours_nodes_and_omits_loops():
 
 
 def test_text_inputs_have_dynamic_lengths():
-    tokenizer = text.Characters.from_text("the cat sat")
+    tokenizer = text.CharacterTokenizer.from_text("the cat sat")
     torch.manual_seed(2)
     table = nn.Embedding(len(tokenizer), 3)
 
@@ -436,7 +436,7 @@ WRONG = [
     (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 labels, the cells have 2 rows"),
     (lambda: view.controls.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
     (
-        lambda: view.controls.text("abc", text.Bytes(), max_tokens=2),
+        lambda: view.controls.text("abc", text.ByteTokenizer(), max_tokens=2),
         ValueError,
         "text has 3 tokens, and max_tokens is 2",
     ),
@@ -518,7 +518,7 @@ def test_figure_writes_controls_whole_and_with_spaces(words, lines):
     def drawn(in_8_bits=0.5, *, text):
         return {"n": in_8_bits + text.sum()}
 
-    tokenizer = text.Characters.from_text("fewmany ")
+    tokenizer = text.CharacterTokenizer.from_text("fewmany ")
     controls = {"text": view.controls.text(words, tokenizer), "in_8_bits": (0.0, 1.0)}
     figure = view.interact(drawn, title="What is it? Type a text of any length", **controls).figure()
     said = [one.get_text() for one in figure.texts]

@@ -9,7 +9,7 @@ from tfviz import look, models, text, view
 from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.view.studio.widget import packed_maps
 
-TOKENIZER = text.Characters("abcdefghijkl")
+TOKENIZER = text.CharacterTokenizer("abcdefghijkl")
 MASK = causal & per_head(window(2), dilated(3))
 
 

@@ -11,10 +11,10 @@ from typeguard import CollectionCheckStrategy, check_type
 from unportable_tokenizers import unigram
 
 from tfviz import models, text, view
-from tfviz.text import Subwords
+from tfviz.text import SubwordTokenizer
 from tfviz.view.documents.studios import StudioDocument
 
-LETTERS = text.Characters("abcdefghijklmnopqrstuvwxyz .")  # 28
+LETTERS = text.CharacterTokenizer("abcdefghijklmnopqrstuvwxyz .")  # 28
 WORDS = text.train_whole_words(["the plot was not very good but the music was never dull at all of it"])
 ROOM = 1.1
 EACH = CollectionCheckStrategy.ALL_ITEMS
@@ -97,7 +97,7 @@ class PrefersUnknownTokens(nn.Module):
 
 def test_write_summary_normalizes_over_vocabulary_tokens():
     model = PrefersUnknownTokens(gpt(30), 28)
-    made = view.write(model, LETTERS, "abc", weights="float32")
+    made = view.write(model, LETTERS, "abc", dtype="float32")
     with torch.no_grad():
         shares = model(LETTERS.encode("abc")[None])[0, -1, :28].softmax(-1)
     top = LETTERS.tokens(shares.argmax()[None])[0]
@@ -107,7 +107,7 @@ def test_write_summary_normalizes_over_vocabulary_tokens():
 def test_subwords_with_gaps_in_ids_count_up_to_largest_id():
     tokenizer = Tokenizer(token_models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 6}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = unigram().pre_tokenizer.__class__()
-    vocab = Subwords(tokenizer)
+    vocab = SubwordTokenizer(tokenizer)
     assert len(vocab) == 7
     assert vocab.tokens([0, 4, 6]) == ["a", "⟨4⟩", "z"]
     told = vocab.to_decoding_spec()
@@ -176,14 +176,14 @@ def test_fill_rejects_model_without_head():
 def test_write_rejects_torch_quantized_model():
     model = gpt(28)
     torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8, inplace=True)
-    with pytest.raises(ValueError, match=r'was quantized by PyTorch.*weights="int8".*kernel=True'):
+    with pytest.raises(ValueError, match=r'was quantized by PyTorch.*dtype="int8".*kernel=True'):
         view.write(model, LETTERS, "abc")
 
 
 def test_translate_rejects_unsuitable_models_and_vocabularies():
     with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.groups or view\.live"):
         view.translate(gpt(28), WORDS, "the plot")
-    plain = Subwords(unigram())
+    plain = SubwordTokenizer(unigram())
     with pytest.raises(ValueError, match=r"the target's tokenizer has no token \[BOS\]"):
         view.translate(translator(len(WORDS)), plain, "the plot")
     with pytest.raises(ValueError, match=r"the source's tokenizer has no token </s>"):

@@ -76,7 +76,7 @@ def test_shared_mask_is_stored_once():
     assert described["parts"][1]["masks"] == [0] * 20
 
 
-def test_heads_beyond_budget_are_stored_as_block_maxima():
+def test_heads_beyond_max_bytes_are_stored_as_block_maxima():
     some = maps(3, 4, 64, 64, seed=5)
     described, data = page_heads.heads_document(
         {"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000
@@ -105,29 +105,29 @@ def lazy_maps():
 
 
 @pytest.mark.parametrize("kind", ["weights", "computed"])
-def test_document_data_fits_budget(kind, monkeypatch):
+def test_document_data_fits_max_bytes(kind, monkeypatch):
     monkeypatch.setattr(payload, "MAX_PAGE_CELLS", 0 if kind == "computed" else payload.MAX_PAGE_CELLS)
     some = lazy_maps() if kind == "computed" else maps(3, 4, 64, 64, seed=5)
     forms = set()
-    for budget in range(4_000, 44_000, 2_000):
-        described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, budget)
-        assert len(data) * 4 / 3 <= budget
-        forms.add(described["note"].replace(f"{budget / 1000}", ""))
+    for max_bytes in range(4_000, 44_000, 2_000):
+        described, data = page_heads.heads_document({"": some}, page_heads.HEADS_STATE, None, max_bytes)
+        assert len(data) * 4 / 3 <= max_bytes
+        forms.add(described["note"].replace(f"{max_bytes / 1000}", ""))
     assert len(forms) > 3
 
 
 @pytest.mark.parametrize("top", [1, 4])
-def test_top_keys_beyond_budget_raise(top):
-    def size(budget):
-        return len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, budget, top=top)[1]) * 4 / 3
+def test_top_keys_beyond_max_bytes_raise(top):
+    def size(max_bytes):
+        return len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, max_bytes, top=top)[1]) * 4 / 3
 
     needed = size(1e6)
     assert size(needed) == needed
-    with pytest.raises(ValueError, match="take more than the budget"):
+    with pytest.raises(ValueError, match="take more than the limit"):
         size(needed - 1)
 
 
-def test_too_small_budget_raises():
+def test_too_small_max_bytes_raises():
     with pytest.raises(ValueError, match="not even blocks"):
         page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.HEADS_STATE, None, 100)
 
@@ -158,8 +158,8 @@ def test_token_groups_join_subwords_to_words(pieces, numbers):
 
 def test_packed_blocks_are_maxima_of_their_cells():
     codes = torch.arange(15, dtype=torch.uint8).view(1, 1, 3, 5)
-    assert AttentionMaps(codes).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
-    assert AttentionMaps((codes / 255) ** 2).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
+    assert AttentionMaps(codes).as_uint8(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
+    assert AttentionMaps((codes / 255) ** 2).as_uint8(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
 
 
 def test_largest_weight_of_lazy_maps_matches_argmax():

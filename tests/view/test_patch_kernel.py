@@ -9,7 +9,7 @@ from writing_studios import TOKENIZER, gpt
 
 from tfviz import study, view
 from tfviz.models import GPT
-from tfviz.text import Subwords
+from tfviz.text import SubwordTokenizer
 
 TEXTS = ("face", "fade")
 ANSWERS = (3, 5)
@@ -95,7 +95,7 @@ def test_wrong_places_are_answered_with_an_error(place, error):
 
 
 def test_kernel_encodes_for_any_tokenizer():
-    tokenizer = Subwords(unigram())
+    tokenizer = SubwordTokenizer(unigram())
     model = GPT(len(tokenizer), context=8, layers=1, heads=2, dim=8)
     live = view.patch(model, tokenizer, "the mat", "the sat", kernel=True)
     content, _ = ask(live, encode=["the mat", "the"], tokenizer=0)

@@ -7,7 +7,7 @@ from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
 
 from tfviz import generate, models, portable, view
 from tfviz.look import capture
-from tfviz.text import Subwords, train_bpe
+from tfviz.text import SubwordTokenizer, train_bpe
 from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
@@ -49,7 +49,7 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
 def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top_k, top_p):
     model, _ = written()
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-    made = view.write(model, TOKENIZER, "abc", weights="float32", **how)
+    made = view.write(model, TOKENIZER, "abc", dtype="float32", **how)
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         logits = model(TOKENIZER.encode("abc")[None])[0, -1]
     figure, (_, texts) = made.figure(), drawn(made)
@@ -102,7 +102,7 @@ def test_write_is_deterministic_and_leaves_model_unchanged():
 def test_weights_are_stored_once_in_requested_precision():
     model = gpt()
     count = sum(parameter.numel() for parameter in model.parameters())
-    sizes = {kind: len(view.write(model, TOKENIZER, "abc", weights=kind).data) for kind in ("float32", "int8")}
+    sizes = {kind: len(view.write(model, TOKENIZER, "abc", dtype=kind).data) for kind in ("float32", "int8")}
     assert 3.8 * count < sizes["float32"] < 4.2 * count  # tensors that are alike are kept once
     assert sizes["int8"] < sizes["float32"] / 2
 
@@ -135,7 +135,7 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
         expected = model(ids).logits[0, -1].argmax()[None]
     made = view.write(model, tokenizer, "the cat")
     assert made.document["context"] == 24
-    assert Subwords(words).tokens(expected)[0] in made.summary
+    assert SubwordTokenizer(words).tokens(expected)[0] in made.summary
     live = view.write(model, tokenizer, "the cat", kernel=True)
     assert live._ids() == ids[0].tolist()
     assert tokenizer("the cat", padding="max_length", max_length=9).input_ids == padded
@@ -146,8 +146,8 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
 def test_note_states_cost_of_int8_weights():
     model, tokenizer = gpt(), TOKENIZER
     ids = tokenizer.encode("face.bad")
-    made = view.write(model, tokenizer, "face.bad", weights="int8", budget=None)
-    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, weights="int8")
+    made = view.write(model, tokenizer, "face.bad", dtype="int8", max_bytes=None)
+    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, dtype="int8")
     with torch.no_grad():
         costs = [
             functional.cross_entropy(logits[0, :-1], ids[1:]).item()

@@ -39,7 +39,7 @@ def test_classify_document_contains_prediction_and_special_tokens():
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     shares = classifier()(ids)[0].softmax(-1)
     made, again = (
-        view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, bos=CLS, eos=SEP, weights="float32")
+        view.classify(classifier(), TOKENIZER, ["no", "so", "yes"], TEXT, bos=CLS, eos=SEP, dtype="float32")
         for _ in range(2)
     )
     best = int(shares.argmax())
@@ -84,7 +84,7 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
 
 def test_classify_accepts_bert_classifier():
     model = seeded(lambda: BERTClassifier(BERT(len(TOKENIZER), context=11, layers=1, heads=2, dim=8)))
-    made = view.classify(model, TOKENIZER, ["no", "yes"], TEXT, bos=CLS, weights="float32")
+    made = view.classify(model, TOKENIZER, ["no", "yes"], TEXT, bos=CLS, dtype="float32")
     share = model(torch.tensor([[CLS, *TOKENIZER.encode(TEXT)]]))[0].softmax(-1)
     assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
 
@@ -94,7 +94,7 @@ def test_fill_masks_words_by_number_and_matches_model(hidden, places):
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).logits[0, places[0] + 1].softmax(-1)
-    made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, weights="float32")
+    made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, dtype="float32")
     assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
@@ -118,7 +118,7 @@ def test_fill_masks_all_pieces_of_word_without_special_tokens():
 
 def test_fill_compare_with_predicts_from_left_context():
     gpt = seeded(lambda: GPT(len(TOKENIZER), context=7, layers=1, heads=2, dim=8))
-    made = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS), weights="float32")
+    made = view.fill(bert(), TOKENIZER, TEXT, masked=3, compare_with=(gpt, TOKENIZER, CLS), dtype="float32")
     share = gpt(torch.tensor([[CLS, *TOKENIZER.encode("the plot was")]]))[0, -1].softmax(-1)
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")

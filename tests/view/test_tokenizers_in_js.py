@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from tfviz.text import (
-    Bytes,
-    Characters,
-    Subwords,
+    ByteTokenizer,
+    CharacterTokenizer,
+    SubwordTokenizer,
     subwords,
     train_bpe,
     train_characters,
@@ -78,14 +78,14 @@ def bpe_with_normalizer(normalizer, texts=STORY, size=330):
     """Byte pairs, which show all that a normalizer does."""
     tokenizer = Tokenizer.from_str(train_bpe(texts, size).backend_tokenizer.to_str())
     tokenizer.normalizer = normalizer
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
 def changed(vocab=None, **parts):
     tokenizer = Tokenizer.from_str((vocab or BUILT["wordpiece"]).backend_tokenizer.to_str())
     for name, part in parts.items():
         setattr(tokenizer, name, part)
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
 def bpe_joining(signs):
@@ -97,9 +97,9 @@ def bpe_joining(signs):
 
 
 BUILT = {
-    "characters": Characters.from_text("".join(EVERY + HALVES)),
-    "few characters": Characters("the ca😀\ud83d\n"),
-    "bytes": Bytes(),
+    "characters": CharacterTokenizer.from_text("".join(EVERY + HALVES)),
+    "few characters": CharacterTokenizer("the ca😀\ud83d\n"),
+    "bytes": ByteTokenizer(),
     "bpe": train_bpe([*STORY, *HOSTILE], 600),
     "lower bpe": train_bpe([*STORY, MOST], 700, lower=True),
     "wordpiece": train_wordpiece([*STORY, *HOSTILE], 900),
@@ -203,7 +203,9 @@ def test_encode_matches_python_for_all_code_points(node):
 def test_special_tokens_match_python(vocab, node):
     told = run_page(node, vocab.to_spec())["special"]
     names = ["pad", "unk", "bos", "eos", "cls", "sep", "mask"]
-    assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
+    assert told == (
+        {} if vocab.__class__ is not SubwordTokenizer else {name: place for place, name in enumerate(names)}
+    )
     assert [vocab[token] for token in subwords.SPECIAL_TOKENS] == list(told.values()) if told else True
 
 
@@ -284,5 +286,5 @@ def test_each_part_of_spec_affects_result(vocab, change, node):
 def test_special_token_unknown_to_model_encodes_as_unk(node):
     tokenizer = Tokenizer.from_str(BUILT["whole words"].backend_tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
-    vocab = Subwords(tokenizer)
+    vocab = SubwordTokenizer(tokenizer)
     assert vocab.encode("zebra").tolist() == run_page(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]

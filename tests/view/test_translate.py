@@ -7,7 +7,7 @@ from small_translators import LENGTH, READ, WRITE, model, source_ids, tokenizers
 from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory
 from tfviz.portable.encoder_decoder import export_encoder_decoder
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 from tfviz.text import train_whole_words
 from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.generation import translation_steps
@@ -41,7 +41,7 @@ def test_shared_embedding_is_stored_once():
     torch.manual_seed(0)
     made = models.Transformer(50, context=12, layers=1, heads=2, dim=8)
     programs = export_encoder_decoder(made, "float32")
-    _, data = pack(programs)
+    _, data = serialize_programs(programs)
     table = 50 * 8 * 4
     assert len(data) < sum(program.nbytes for program in programs.values()) - table + 100
 
@@ -54,12 +54,12 @@ def test_document_contains_tokens_limits_and_state():
     assert (told["begin"], told["end"], told["suppressed"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
     assert (told["source_end"], told["max_tokens"], told["max_source"]) == ([source["[EOS]"]], LENGTH, 24)
     assert len(told["tokenizers"]) == 2
-    assert [told["state"][name] for name in ("width", "alpha", "steps")] == [4, 0.6, LENGTH]
+    assert [told["state"][name] for name in ("num_beams", "length_penalty", "steps")] == [4, 0.6, LENGTH]
 
 
 def test_max_tokens_is_limited_by_model_context():
     made = model(context=10)
-    assert view.translate(made, tokenizers(), "one", weights="float32").document["max_tokens"] == 10
+    assert view.translate(made, tokenizers(), "one", dtype="float32").document["max_tokens"] == 10
 
 
 def test_summary_names_most_certain_word_of_greedy_translation():

@@ -13,7 +13,7 @@ import torch
 from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.learn import Step
-from tfviz.look import AttentionMaps, pack
+from tfviz.look import AttentionMaps, quantize
 from tfviz.view.figures import palette
 
 NASTY = [
@@ -212,7 +212,7 @@ def test_single_weight_survives_downsampling():
 
 def test_forbidden_cells_are_masked_and_hatched(caplog):
     mask = masks.causal.dense(5, 7)[0, 0].index_fill(0, torch.tensor([3]), False)
-    some = AttentionMaps(pack(torch.rand(1, 2, 5, 7) * mask), mask=mask)
+    some = AttentionMaps(quantize(torch.rand(1, 2, 5, 7) * mask), mask=mask)
     for picture in (view.heads(some), view.head(some, 0, 1)):
         draws(picture, caplog)
         axes = picture.figure().axes[0]

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, between, require_weights, token_ids
 from tfviz.eval_mode import restore_modes
-from tfviz.generate.beam_state import Beam, extend, initial_beam, length_penalty, likeliest_tokens
+from tfviz.generate.beam_state import Beam, extend, initial_beam, likeliest_tokens, penalty_divisor
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import PAD
@@ -17,8 +17,8 @@ from tfviz.validation import describe
 
 __all__ = ["EncoderDecoder", "greedy", "penalty", "rows", "search", "steps"]
 
-MAX_ALPHA = 10.0  # a larger exponent would leave no digit of a long text's probability
-MAX_WIDTH = 1000
+MAX_LENGTH_PENALTY = 10.0  # a larger exponent would leave no digit of a long text's probability
+MAX_NUM_BEAMS = 1000
 
 
 @runtime_checkable
@@ -42,22 +42,22 @@ class EncoderDecoder(Protocol):
     def train(self, mode: bool = True) -> Any: ...
 
 
-def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
-    """Return the length penalty, ((5 + length) / 6)^alpha, by which scores are divided (Wu et al. 2016, section 7).
+def penalty(length: Int[Tensor, "*any"], exponent: float) -> Float[Tensor, "*any"]:
+    """Return the length penalty, ((5 + length) / 6)^exponent, by which scores are divided (Wu et al. 2016, section 7).
 
     Raises:
         TypeError: `length` is neither a tensor nor an integer.
 
-    >>> penalty(torch.tensor([1, 7]), alpha=1.0)
+    >>> penalty(torch.tensor([1, 7]), exponent=1.0)
     tensor([1., 2.])
     """
-    between(0, MAX_ALPHA, alpha=alpha)
+    between(0, MAX_LENGTH_PENALTY, exponent=exponent)
     if not isinstance(length, Tensor | int):
         raise TypeError(f"length is {describe(length)}; give tokens, as a tensor or an integer")
     lengths = torch.as_tensor(length)
     if lengths.device.type == "cpu" and lengths.numel():
         at_least(0, length=lengths.min().item())
-    return length_penalty(length, alpha)
+    return penalty_divisor(length, exponent)
 
 
 def steps(
@@ -66,13 +66,13 @@ def steps(
     *,
     bos: int,
     eos: int,
-    width: int = 5,
-    alpha: float = 1.0,
+    num_beams: int = 5,
+    length_penalty: float = 1.0,
     max_new_tokens: int = 100,
 ) -> Iterator[Beam]:
     """Run a beam search for each row of `source`, and yield the beam after each step, until all texts have ended.
 
-    In each step every text is continued by every token, and the best `width` continuations remain (Sutskever et al.
+    In each step every text is continued by every token, and the best `num_beams` continuations remain (Sutskever et al.
     2014, section 3.2). A text that has ended keeps its score and competes with the others. The tokens for padding (0)
     and for the beginning are never generated.
 
@@ -82,20 +82,20 @@ def steps(
             model.
         bos: the id of the token for the beginning (Hugging Face's `decoder_start_token_id`).
         eos: the id of the token for the end.
-        width: number of texts that remain after each step; 1 is greedy search.
-        alpha: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
+        num_beams: number of texts that remain after each step; 1 is greedy search.
+        length_penalty: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
         max_new_tokens: the maximum number of tokens in a text, including its end token.
 
     Raises:
-        ValueError: `width` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `alpha` is out of range; a
-            row of `source` is padding only.
+        ValueError: `num_beams` or `max_new_tokens` is below 1; `bos` or `eos` is not a token; `length_penalty` is out
+            of range; a row of `source` is padding only.
         FloatingPointError: the model's logits are not finite.
     """
     at_least(1, max_new_tokens=max_new_tokens)
-    between(1, MAX_WIDTH, width=width)
+    between(1, MAX_NUM_BEAMS, num_beams=num_beams)
     at_least(0, bos=bos)  # T5 begins with its padding token
     at_least(1, eos=eos)  # 0 is padding, which never comes
-    between(0, MAX_ALPHA, alpha=alpha)
+    between(0, MAX_LENGTH_PENALTY, length_penalty=length_penalty)
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
@@ -103,24 +103,30 @@ def steps(
     encoder_decoder = as_encoder_decoder(model)
     if source.device.type == "cpu" and (source == PAD).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
-    return _steps(encoder_decoder, source, bos, eos, width, alpha, max_new_tokens)
+    return _steps(encoder_decoder, source, bos, eos, num_beams, length_penalty, max_new_tokens)
 
 
 def _steps(
-    model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, max_new_tokens: int
+    model: EncoderDecoder,
+    source: Tensor,
+    bos: int,
+    eos: int,
+    num_beams: int,
+    length_penalty: float,
+    max_new_tokens: int,
 ) -> Iterator[Beam]:
     with restore_modes(model) as device:
         source = source.to(device)
         forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later
-            next_logits = _decoder(model, model.encode(source), width, max_new_tokens)
-        beam = initial_beam(source, bos, width, alpha)
+            next_logits = _decoder(model, model.encode(source), num_beams, max_new_tokens)
+        beam = initial_beam(source, bos, num_beams, length_penalty)
         for _ in range(max_new_tokens):
             with torch.no_grad():
                 logits = next_logits(beam).float()
                 if eos >= logits.shape[-1]:
                     raise ValueError(f"eos is {eos}; the model's tokens are 0 to {logits.shape[-1] - 1}")
-                logs, tokens = likeliest_tokens(logits, width, forbidden)
+                logs, tokens = likeliest_tokens(logits, num_beams, forbidden)
                 beam = extend(beam, logs.unflatten(0, beam.sums.shape), tokens.unflatten(0, beam.sums.shape), eos)
             yield beam
             if beam.ended.all():
@@ -138,11 +144,11 @@ def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch s
     """Return the text with the likeliest token at each step, for each row of `source`; the options are as for `steps`.
 
     Raises:
-        TypeError: `width` or `alpha` is among the options.
+        TypeError: `num_beams` or `length_penalty` is among the options.
     """
-    if fixed := {"width", "alpha"} & options.keys():
+    if fixed := {"num_beams", "length_penalty"} & options.keys():
         raise TypeError(f"{fixed.pop()} is given, and a greedy search has one text and no penalty; take beam.search")
-    return search(model, source, width=1, alpha=0.0, **options)
+    return search(model, source, num_beams=1, length_penalty=0.0, **options)
 
 
 def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
@@ -162,9 +168,9 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     in_order = all(beam.texts.shape[-1] < after.texts.shape[-1] for beam, after in pairwise(beams))
     if len(beams) != beams[-1].texts.shape[-1] - 1 or not in_order:
         raise ValueError(f"these {len(beams)} beams are not the steps of a search in order; give all of steps(...)")
-    batch, width = beams[-1].parents.shape
+    batch, num_beams = beams[-1].parents.shape
     device = beams[-1].parents.device
-    first_rows = width * torch.arange(batch, device=device)[:, None]
+    first_rows = num_beams * torch.arange(batch, device=device)[:, None]
     ranks, reversed_rows = torch.full((batch, 1), rank, device=device), []
     for beam in reversed(beams):
         ranks = beam.parents.gather(1, ranks)
@@ -174,17 +180,17 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
 
 
 def _decoder(
-    model: Any, memory: Any, width: int, max_new_tokens: int
+    model: Any, memory: Any, num_beams: int, max_new_tokens: int
 ) -> Callable[[Beam], Float[Tensor, "batch vocab"]]:
     """Return a function from a beam to the logits of the next token of each text."""
     if not hasattr(model, "new_cache"):
-        memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
+        memory = type(memory)(*(part.repeat_interleave(num_beams, dim=0) for part in memory))
         return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
     cache = model.new_cache(max_new_tokens)
 
     def decode_last(beam: Beam) -> Tensor:
-        if width > 1:
-            first_rows = width * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
+        if num_beams > 1:
+            first_rows = num_beams * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
             parent_rows = (first_rows + beam.parents).flatten()
             for layer in cache:
                 layer.reorder(parent_rows)

@@ -17,11 +17,11 @@ class Beam:
 
     Attributes:
         texts: ids so far, `[batch, width, position]`, including the token for the beginning; 0 after an end.
-        sums: log-probability of each text, in nats, `[batch, width]`.
-        ended: whether each text has its end token, `[batch, width]`.
-        lengths: number of tokens after the beginning, including the end token, `[batch, width]`.
-        parents: rank of each text without its last token in the previous beam, `[batch, width]`.
-        alpha: exponent of the length penalty.
+        sums: log-probability of each text, in nats, `[batch, num_beams]`.
+        ended: whether each text has its end token, `[batch, num_beams]`.
+        lengths: number of tokens after the beginning, including the end token, `[batch, num_beams]`.
+        parents: rank of each text without its last token in the previous beam, `[batch, num_beams]`.
+        length_penalty: exponent of the length penalty.
     """
 
     texts: Int[Tensor, "batch width position"]
@@ -29,12 +29,12 @@ class Beam:
     ended: Bool[Tensor, "batch width"]
     lengths: Int[Tensor, "batch width"]
     parents: Int[Tensor, "batch width"]
-    alpha: float = 0.0
+    length_penalty: float = 0.0
 
     @property
     def scores(self) -> Float[Tensor, "batch width"]:
         """The scores by which texts are ranked: the sums divided by the length penalty."""
-        return self.sums / length_penalty(self.lengths, self.alpha)
+        return self.sums / penalty_divisor(self.lengths, self.length_penalty)
 
     def ids(self, row: int, rank: int = 0) -> Int[Tensor, "_"]:
         """Return the ids of one text, without the tokens for beginning and end.
@@ -42,38 +42,40 @@ class Beam:
         Raises:
             IndexError: there is no such text.
         """
-        batch, width = self.sums.shape
-        if not (-batch <= row < batch and -width <= rank < width):
-            raise IndexError(f"row is {row}, rank is {rank}; there are {batch} texts of {width} each, counted from 0")
+        batch, num_beams = self.sums.shape
+        if not (-batch <= row < batch and -num_beams <= rank < num_beams):
+            raise IndexError(
+                f"row is {row}, rank is {rank}; there are {batch} texts of {num_beams} each, counted from 0"
+            )
         length = int(self.lengths[row, rank]) - int(self.ended[row, rank])
         return self.texts[row, rank, 1 : length + 1]
 
 
-def length_penalty(length: Tensor, alpha: float) -> Tensor:
-    """Return ((5 + length) / 6)^alpha; `beam.penalty` checks its arguments."""
-    return ((5 + length) / 6) ** alpha
+def penalty_divisor(length: Tensor, exponent: float) -> Tensor:
+    """Return ((5 + length) / 6)^exponent; `beam.penalty` checks its arguments."""
+    return ((5 + length) / 6) ** exponent
 
 
-def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
-    """Return the beam before the first step: for each row of `source`, `width` texts with only the token `bos`."""
-    zeros = torch.zeros(len(source), width, dtype=torch.long, device=source.device)
+def initial_beam(source: Tensor, bos: int, num_beams: int, length_penalty: float) -> Beam:
+    """Return the beam before the first step: for each row of `source`, `num_beams` texts with only the token `bos`."""
+    zeros = torch.zeros(len(source), num_beams, dtype=torch.long, device=source.device)
     sums = torch.full(zeros.shape, -torch.inf, device=source.device)
     sums[:, 0] = 0.0  # all texts are equal at first, so only one has a finite score
-    return Beam(zeros.unsqueeze(-1) + bos, sums, zeros.bool(), zeros, zeros, alpha)
+    return Beam(zeros.unsqueeze(-1) + bos, sums, zeros.bool(), zeros, zeros, length_penalty)
 
 
 def likeliest_tokens(
-    logits: Float[Tensor, "batch vocab"], width: int, forbidden: Tensor
+    logits: Float[Tensor, "batch vocab"], num_beams: int, forbidden: Tensor
 ) -> tuple[Float[Tensor, "batch k"], Int[Tensor, "batch k"]]:
-    """Return log-probabilities and ids of the `width` likeliest next tokens of each text, except the forbidden ones.
+    """Return log-probabilities and ids of the `num_beams` likeliest next tokens of each text, without `forbidden`.
 
-    No more than `width` continuations of a text can remain in the beam.
+    No more than `num_beams` continuations of a text can remain in the beam.
 
     Raises:
         FloatingPointError: a logit is NaN.
     """
     log_probs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
-    values, tokens = topk(log_probs, min(width, logits.shape[-1]))
+    values, tokens = topk(log_probs, min(num_beams, logits.shape[-1]))
     if values.isnan().any():
         raise FloatingPointError("the model's logits are not finite; it cannot generate")
     return values, tokens
@@ -98,12 +100,12 @@ def extend(
     beam: Beam, log_probs: Float[Tensor, "batch width k"], tokens: Int[Tensor, "batch width k"], eos: int
 ) -> Beam:
     """Return the beam after one step: the best continuations of the texts by one of `tokens` each."""
-    width, choices = log_probs.shape[1:]
+    num_beams, choices = log_probs.shape[1:]
     ended, ended_log_probs = beam.ended.unsqueeze(-1), torch.full_like(log_probs[0, 0], -torch.inf)
     ended_log_probs[0] = 0.0  # an ended text continues only with padding, and keeps its log-probability
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, ended_log_probs, log_probs)
     lengths = beam.lengths + ~beam.ended
-    best = (sums / length_penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
+    best = (sums / penalty_divisor(lengths, beam.length_penalty).unsqueeze(-1)).flatten(1).topk(num_beams).indices
     parents, tokens = best // choices, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(

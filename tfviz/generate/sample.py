@@ -195,11 +195,11 @@ def stream(
     if isinstance(tokenizer, PretrainedTokenizer):
         encoded = torch.tensor(tokenizer(prompt)["input_ids"], dtype=torch.long)
         special = {*tokenizer.all_special_ids}
-        return as_tokenizer(tokenizer).pieces(
+        return as_tokenizer(tokenizer).decode_stream(
             token for token in ids(model, encoded, max_new_tokens, sampler, seed=seed) if token not in special
         )
     check_tokenizer(getattr(model, "tokens", None), tokenizer)
-    return tokenizer.pieces(ids(model, tokenizer.encode(prompt), max_new_tokens, sampler, seed=seed))
+    return tokenizer.decode_stream(ids(model, tokenizer.encode(prompt), max_new_tokens, sampler, seed=seed))
 
 
 def text(

@@ -38,21 +38,21 @@ def page(out: Path, open_browser: bool) -> None:
         print(f"no browser could be started from here; open {address} in one")
 
 
-def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS_FILE) -> None:
+def save(model: nn.Module, letters: text.CharacterTokenizer, path: Path = WEIGHTS_FILE) -> None:
     """Save a model and the characters of its tokenizer in the safetensors format, with weights in float16."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
         files.save_tensors(draft, tensors, {"letters": letters.characters})
 
 
-def load(path: Path = WEIGHTS_FILE) -> tuple[models.GPT, text.Characters]:
+def load(path: Path = WEIGHTS_FILE) -> tuple[models.GPT, text.CharacterTokenizer]:
     """Load the model and tokenizer that `save` wrote, with weights in float32.
 
     Raises:
         ValueError: the file is damaged.
     """
     tensors, metadata = files.load_tensors(path)
-    letters = text.Characters(metadata["letters"])
+    letters = text.CharacterTokenizer(metadata["letters"])
     with torch.device("meta"):
         model = models.GPT(len(letters), **CONFIG)
     model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)

@@ -192,7 +192,9 @@ class Checkpoint:
     def tokens(self, ids: Tensor) -> list[str]:
         """Return a readable token for each id."""
         tokenizer = subwords.as_tokenizer(self.tokenizer)
-        convert = tokenizer.tokens if isinstance(tokenizer, subwords.Subwords) else tokenizer.convert_ids_to_tokens
+        convert = (
+            tokenizer.tokens if isinstance(tokenizer, subwords.SubwordTokenizer) else tokenizer.convert_ids_to_tokens
+        )
         return list(convert(ids.tolist()))
 
     def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:

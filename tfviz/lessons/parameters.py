@@ -14,7 +14,7 @@ from typing import Any
 from tfviz import checks
 from tfviz.lessons import notebooks
 from tfviz.text import corpora, tasks
-from tfviz.text.subwords import Subwords
+from tfviz.text.subwords import SubwordTokenizer
 
 Values = Mapping[str, Any]
 Check = Callable[[str, Any, Values], None]  # takes the name and value of a parameter, and all values
@@ -50,7 +50,7 @@ def check(lesson: str, values: Values) -> None:
             rule(name, values[name], values)
 
 
-def known(tokenizer: Subwords, **texts: str) -> None:
+def known(tokenizer: SubwordTokenizer, **texts: str) -> None:
     """Check that each word of these texts is in the vocabulary, since all other words become the same token, [UNK].
 
     Args:

@@ -33,7 +33,7 @@ from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.quantize import pack, unpack
+from tfviz.look.quantization import dequantize, quantize
 from tfviz.validation import validate_public
 
 __all__ = [
@@ -43,12 +43,12 @@ __all__ = [
     "ablate",
     "blocks",
     "capture",
+    "dequantize",
     "edits",
     "groups",
     "measures",
-    "pack",
+    "quantize",
     "register_kernel",
-    "unpack",
 ]
 
 validate_public(globals(), __all__)

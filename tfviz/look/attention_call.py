@@ -15,7 +15,7 @@ from torch import Tensor
 from tfviz.checks import materialized
 from tfviz.look.device_sync import is_host_readable, may_be_true, read_flags
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.look.quantize import quantize
+from tfviz.look.quantization import quantize_unchecked
 from tfviz.shapes import Bool, Float
 
 ALL_PLACES = slice(None)
@@ -131,7 +131,7 @@ class AttentionCall:
 
     @torch.no_grad()
     def pattern(self, dtype: torch.dtype) -> Tensor:
-        """Return the attention weights, [batch, head, query, key], as float32, float16, or uint8 (see `pack`).
+        """Return the attention weights, [batch, head, query, key], as float32, float16, or uint8 (see `quantize`).
 
         If queries, keys or mask contain NaN or infinity, uint8 is replaced by float32, which can hold NaN.
         """
@@ -147,7 +147,7 @@ class AttentionCall:
             seen = call.key_range(rows)
             if seen.stop > seen.start:
                 weights = softmax_weights(call.scores(rows, seen))
-                stored[:, :, rows, seen] = quantize(weights) if dtype == torch.uint8 else weights
+                stored[:, :, rows, seen] = quantize_unchecked(weights) if dtype == torch.uint8 else weights
         return stored
 
     def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:

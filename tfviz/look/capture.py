@@ -53,7 +53,8 @@ def capture(
         sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`; `*` matches any characters,
             dots too, `?` matches one; `look.blocks` lists the paths of blocks. Weights whose rows do not sum to 1, such
             as `relu(scores) / n`, are captured only if their site is named in full.
-        dtype: dtype of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
+        dtype: dtype of stored patterns: float32, float16, or uint8 (255 times the square root; `dequantize` reverses
+            it).
         edit: site or glob -> function that takes the tensor and returns its replacement. A function of two arguments
             also receives the name of the site.
         axes: the axes of weights that the model computes itself, if they are not recognized correctly: "b h q k",

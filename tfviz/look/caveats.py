@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.module_paths import is_within
 from tfviz.look.nearest_sites import MAX_SITES_LISTED, no_site
-from tfviz.look.quantize import range_problem, unpack
+from tfviz.look.quantization import dequantize, range_problem
 from tfviz.look.recorder import matches
 
 MAX_MODULES_LISTED = 5
@@ -70,7 +70,7 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
     if uneven:
         return f"rows do not add up to 1 in {', '.join(uneven)}"
     for number, layer in known if mask is not None else ():
-        weights = unpack(layer)
+        weights = dequantize(layer)
         if 2 * torch.where(mask[number], 0.0, weights).sum() > weights.sum() > 0:  # type: ignore[index]
             return f"most of layer {number} lies where the mask is False: it is True where a query may look"
     return ""
@@ -82,7 +82,7 @@ def _rows_sum_to_1(weights: Tensor) -> bool:
         sums, tolerance = weights.sum(-1, dtype=torch.float32), ROW_SUM_TOLERANCE
     else:
         sums, tolerance = (
-            unpack(weights[:, :: 1 + weights.shape[1] // MAX_ROWS_CHECKED]).sum(-1),
+            dequantize(weights[:, :: 1 + weights.shape[1] // MAX_ROWS_CHECKED]).sum(-1),
             QUANTIZED_ROW_SUM_TOLERANCE,
         )
     return not bool(((sums - 1).abs() > tolerance)[sums != 0].any())

@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.look.attention_call import ALL_PLACES, AttentionCall, is_unmasked, softmax_weights
 from tfviz.look.key_ranges import KeyRanges, select
 from tfviz.look.map_arguments import memory_view, unexpanded
-from tfviz.look.quantize import max_pool_2d, max_pool_keys
+from tfviz.look.quantization import max_pool_2d, max_pool_keys
 from tfviz.shapes import Bool, Float
 
 TILE_BYTES = 16 * 2**20  # of float32 scores computed at a time
@@ -132,45 +132,47 @@ class LazyAttention:
         allowed = self.head_call(head).allowed(rows, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
-    def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
-        """Return a mask of `block` x `block` cells, True where any may be attended to; None if nothing is masked."""
+    def allowed_blocks(self, head: int, pool_size: int) -> Bool[Tensor, "down across"] | None:
+        """Return a mask of `pool_size` x `pool_size` cells, True where any may be seen; None if nothing is masked."""
         mask = self.head_call(head).mask
         if not isinstance(mask, KeyRanges):
             allowed = self.allowed(head)
-            return None if allowed is None else max_pool_2d(allowed.float(), block) > 0
+            return None if allowed is None else max_pool_2d(allowed.float(), pool_size) > 0
         seen = mask.stop > mask.first
         first = torch.where(seen, mask.first, mask.keys)[0, 0].cpu()
         stop = torch.where(seen, mask.stop, 0)[0, 0].cpu()
-        allowed = torch.zeros(-(-len(first) // block), -(-mask.keys // block), dtype=torch.bool)
-        for down, rows in enumerate(zip(first.split(block), stop.split(block))):
-            allowed[down, int(rows[0].min()) // block : -(-int(rows[1].max()) // block)] = True
+        allowed = torch.zeros(-(-len(first) // pool_size), -(-mask.keys // pool_size), dtype=torch.bool)
+        for down, rows in enumerate(zip(first.split(pool_size), stop.split(pool_size))):
+            allowed[down, int(rows[0].min()) // pool_size : -(-int(rows[1].max()) // pool_size)] = True
         return allowed
 
     @torch.no_grad()
     def tile(
-        self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, block: int = 1
+        self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
-        """Return the largest weight of each `block` x `block` cells of a part of the map.
+        """Return the largest weight of each `pool_size` x `pool_size` cells of a part of the map.
 
         The normalizer of each row is computed once and cached.
         """
         call, (_, queries, count) = self.head_call(head), self.shape
         (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)
-        tile = torch.zeros(-(-(bottom - top) // block), -(-(right - left) // block), device=call.query.device)
-        height = max(block, TILE_BYTES // (4 * count) // block * block)
+        tile = torch.zeros(-(-(bottom - top) // pool_size), -(-(right - left) // pool_size), device=call.query.device)
+        height = max(pool_size, TILE_BYTES // (4 * count) // pool_size * pool_size)
         for start in range(top, bottom, height):
             part = slice(start, min(start + height, bottom))
             reach = call.key_range(part)
             seen = slice(max(left, reach.start), min(right, reach.stop))
             if seen.start < seen.stop:
-                largest = max_pool_2d(self._cells(call, head, part, seen, reach), block, (seen.start - left) % block)
-                down, across = (start - top) // block, (seen.start - left) // block
+                largest = max_pool_2d(
+                    self._cells(call, head, part, seen, reach), pool_size, (seen.start - left) % pool_size
+                )
+                down, across = (start - top) // pool_size, (seen.start - left) // pool_size
                 tile[down : down + len(largest), across : across + largest.shape[1]] = largest
         return tile.cpu()
 
-    def sketch(self, head: int, block: int) -> Float[Tensor, "down across"]:
-        """Return the largest weight in the first row of each `block` x `block` cells, which is cheaper than `tile`."""
-        return max_pool_keys(self[(head, slice(None, None, block))], block)
+    def sketch(self, head: int, pool_size: int) -> Float[Tensor, "down across"]:
+        """Return the largest weight in the first row of each `pool_size` x `pool_size` cells: cheaper than `tile`."""
+        return max_pool_keys(self[(head, slice(None, None, pool_size))], pool_size)
 
     def _cells(self, call: AttentionCall, head: int, rows: slice, keys: slice, reach: slice) -> Tensor:
         """Compute the weights of some rows and keys; `reach` covers all keys that these rows may attend to."""

@@ -13,7 +13,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_signatures import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import check_batch_element
-from tfviz.look.quantize import unpack
+from tfviz.look.quantization import dequantize
 from tfviz.look.recorder import WEIGHT_SUFFIXES, Invocation
 from tfviz.look.text_matching import Timeline
 from tfviz.look.text_selection import SequenceSelector
@@ -173,4 +173,4 @@ def _concatenate(parts: Sequence[Tensor]) -> Tensor:
     if len(parts) == 1:  # no copy
         return parts[0]
     same = len({part.dtype for part in parts}) == 1  # weights that bytes cannot hold are stored in float32
-    return torch.cat([part if same else unpack(part) for part in parts], dim=1)
+    return torch.cat([part if same else dequantize(part) for part in parts], dim=1)

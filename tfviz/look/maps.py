@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.files import check_safetensors_name
-from tfviz.look import caveats, map_layers, quantize, serialization
+from tfviz.look import caveats, map_layers, quantization, serialization
 from tfviz.look.attention_call import ALL_PLACES
 from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyAttention
@@ -219,36 +219,38 @@ class AttentionMaps:
         layer, cells = self._layer(*indices), indices[1:]
         if isinstance(layer, LazyAttention):
             return layer[cells]
-        return quantize.unpack(layer[cells])
+        return quantization.dequantize(layer[cells])
 
     @validated
     def tile(
-        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, block: int = 1
+        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
-        """Return the largest weight of each `block` x `block` cells of a head, or of a part of it."""
-        at_least(1, block=block)
-        weights, block = self._layer(layer, head, rows, keys), min(block, max(1, *self.shape[2:]))
+        """Return the largest weight of each `pool_size` x `pool_size` cells of a head, or of a part of it."""
+        at_least(1, pool_size=pool_size)
+        weights, pool_size = self._layer(layer, head, rows, keys), min(pool_size, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
-            return weights.tile(head, rows, keys, block)
-        return quantize.unpack(quantize.max_pool_2d(weights[head, rows, keys], block))
+            return weights.tile(head, rows, keys, pool_size)
+        return quantization.dequantize(quantization.max_pool_2d(weights[head, rows, keys], pool_size))
 
     @validated
-    def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
+    def as_uint8(self, layer: int, head: int, pool_size: int = 1) -> UInt8[Tensor, "down across"]:
         """Return a head as bytes: 255 times the square root of its weights, with an error of at most 0.004.
 
         Args:
             layer: the index of the layer.
             head: the index of the head.
-            block: side of the squares of cells of which only the largest weight is kept.
+            pool_size: side of the squares of cells of which only the largest weight is kept.
 
         Raises:
             ValueError: a weight is not between 0 and 1.
         """
-        at_least(1, block=block)
+        at_least(1, pool_size=pool_size)
         weights, where = self._layer(layer, head), f"layer {layer}, head {head}"
         if isinstance(weights, LazyAttention):
-            return quantize.pool_and_pack(weights.tile(head, block=min(block, max(weights.shape))), 1, where)
-        return quantize.pool_and_pack(weights[head], block, where)
+            return quantization.pool_and_quantize(
+                weights.tile(head, pool_size=min(pool_size, max(weights.shape))), 1, where
+            )
+        return quantization.pool_and_quantize(weights[head], pool_size, where)
 
     @validated
     def allowed(

@@ -16,7 +16,7 @@ from tfviz.look.device_sync import may_be_true
 from tfviz.look.key_signatures import History, KeyRecord
 from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
-from tfviz.look.quantize import is_packable, pack
+from tfviz.look.quantization import is_quantizable, quantize
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
 
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
@@ -190,8 +190,8 @@ class Recorder:
         if not tensor.is_floating_point() or not site.endswith(ATTENTION_SUFFIXES):
             return tensor.clone()
         if self.dtype == torch.uint8:
-            packed = site.endswith(WEIGHT_SUFFIXES) and is_packable(tensor)
-            return pack(tensor) if packed else tensor.to(torch.float32, copy=True)
+            packed = site.endswith(WEIGHT_SUFFIXES) and is_quantizable(tensor)
+            return quantize(tensor) if packed else tensor.to(torch.float32, copy=True)
         return tensor.to(self.dtype, copy=True)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.look.axes import Layout
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.products import align_axes
-from tfviz.look.quantize import pack, unpack
+from tfviz.look.quantization import dequantize, quantize
 from tfviz.look.recorder import Invocation
 from tfviz.look.torch_state import untraced
 
@@ -187,15 +187,15 @@ def join_blocks(
             continue
         check_batch_element(batch, text.batch)
         try:
-            parts = [(blocks[number], unpack(invocations[number][0]), invocations[number][1]) for number in numbers]
+            parts = [(blocks[number], dequantize(invocations[number][0]), invocations[number][1]) for number in numbers]
             weights, mask = assemble(parts, batch % text.batch)
         except (LookupError, RuntimeError) as error:
             raise ValueError(
                 f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} words, which "
                 f"cannot be put together: {error}; captured.over_time({site!r}) has them"
             ) from error
-        is_packed = invocations[numbers[0]][0].dtype == torch.uint8
-        joined.append(((pack(weights) if is_packed else weights).expand(text.batch, *weights.shape), mask[None]))
+        is_quantized = invocations[numbers[0]][0].dtype == torch.uint8
+        joined.append(((quantize(weights) if is_quantized else weights).expand(text.batch, *weights.shape), mask[None]))
     return joined
 
 

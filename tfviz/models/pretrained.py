@@ -24,7 +24,7 @@ ACTIVATIONS = {"gelu_new": TANH_GELU, "gelu_pytorch_tanh": TANH_GELU, "gelu": nn
 def gpt2(folder: str | Path) -> GPT:
     """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`.
 
-    If the folder also has a `tokenizer.json`, `text.Subwords.load(folder)` reads the tokenizer. The weights are
+    If the folder also has a `tokenizer.json`, `text.SubwordTokenizer.load(folder)` reads the tokenizer. The weights are
     converted to float32, and the model is in eval mode. In further training, the dropout of embeddings and branches is
     the config's `resid_pdrop`; attention weights have no dropout. Heads of other tasks are ignored, with a warning. No
     file outside the folder is opened, and sizes are compared with the tensors before a model is built.

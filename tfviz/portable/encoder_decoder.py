@@ -16,7 +16,7 @@ MEMORY_FIELDS = ("states", "attention_mask")  # of the named tuple that the enco
 ADVICE = "use a model such as models.Transformer, or look at maps of this one with view.groups or view.live"
 
 
-def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
+def export_encoder_decoder(model: nn.Module, dtype: str = "float16") -> dict[str, Program]:
     """Export an encoder-decoder as two programs, `encode` and `decode`.
 
     `encode` returns the memory of one source; `decode` returns the logits at every token of several targets.
@@ -24,7 +24,7 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
     Args:
         model: a model with the methods `encode(source)`, which returns a named tuple of `states` and `attention_mask`,
             and `decode(target, memory)`, which returns logits, such as `models.Transformer`.
-        weights: the storage format of the weights; see `export`.
+        dtype: the storage format of the weights; see `export`.
 
     Raises:
         ValueError: the model lacks these methods, or loops over the tokens of a text, as recurrent models do; otherwise
@@ -35,8 +35,8 @@ def export_encoder_decoder(model: nn.Module, weights: str = "float16") -> dict[s
     source, target = (torch.ones(shape, dtype=torch.long, device=device) for shape in ((1, 5), (2, 3)))
     lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "attention_mask": {1: "source"}}
     try:
-        reading = export(encode, source, lengths={"source": {1: "source"}}, weights=weights)
-        return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}
+        reading = export(encode, source, lengths={"source": {1: "source"}}, dtype=dtype)
+        return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, dtype=dtype)}
     except ValueError as error:
         if "cannot change" in str(error):
             raise _loop_error(model) from error

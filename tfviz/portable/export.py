@@ -33,7 +33,7 @@ def export(
     module: nn.Module | Callable[..., Any],
     *example: Any,
     lengths: Lengths | None = None,
-    weights: str = "float32",
+    dtype: str = "float32",
 ) -> Program:
     """Export a model or function as a `Program`, which runs without Python.
 
@@ -47,20 +47,20 @@ def export(
         lengths: the axes whose length may change, by argument: `{"ids": {1: "words"}}` for the second axis of the
             argument `ids`, or of each tensor in it if it is a list. Axes of the same name have the same length. None:
             all shapes are fixed.
-        weights: the storage format of the weights: "float32", "float16", or "int8" with a scale for each row.
+        dtype: the storage format of the weights: "float32", "float16", or "int8" with a scale for each row.
 
     Raises:
         TypeError: `module` is not a module or function, or the examples hold no tensor.
         ValueError: the module cannot be exported, because its control flow depends on data or because the engine lacks
-            operations, each of which is named with its module; `weights` is not one of these formats; `lengths` names
+            operations, each of which is named with its module; `dtype` is not one of these formats; `lengths` names
             an argument or axis that does not exist, or an axis whose length cannot change.
 
     >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
     >>> program.operations, program.spec["lengths"]
     (['mT', 'matmul', 'softmax.int'], {'words': [1, None]})
     """
-    if weights not in WEIGHT_DTYPES:
-        raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHT_DTYPES))}")
+    if dtype not in WEIGHT_DTYPES:
+        raise ValueError(f"dtype is {dtype!r}; it can be {', '.join(map(repr, WEIGHT_DTYPES))}")
     if isinstance(module, type):
         raise TypeError(
             f"module is {describe(module)}; give an instance, {module.__name__}(...), or a function of tensors"
@@ -75,7 +75,7 @@ def export(
         exported = _export(wrapped, example, shapes, name)
         advance("storing weights")
         symbols, ranges = _symbols_and_ranges(exported, leaves, lengths)
-        reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHT_DTYPES[weights])
+        reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHT_DTYPES[dtype])
         spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
         program = Program._of_model(spec, reader.tensors)
         advance("comparing with the model")

@@ -38,7 +38,7 @@ class ExportCache:
         return keys, values
 
 
-def export_language_model(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
+def export_language_model(model: nn.Module, dtype: str = "float16") -> dict[str, Program]:
     """Export a language model as the program `read` and, if it has a cache, the program `step`.
 
     `read` returns the logits at every token of a text; `step` returns those at one more token, given the cached keys
@@ -48,7 +48,7 @@ def export_language_model(model: nn.Module, weights: str = "float16") -> dict[st
         model: a model of ids [batch, position] that returns logits, or an object with `.logits`. If it has a method
             `new_cache` that returns caches with a method `extend`, as `models.GPT` does, it is called with ids and
             caches, and exported as `step`, too.
-        weights: the storage format of the weights; see `export`.
+        dtype: the storage format of the weights; see `export`.
 
     Raises:
         ValueError: as for `export`.
@@ -71,12 +71,12 @@ def export_language_model(model: nn.Module, weights: str = "float16") -> dict[st
 
     words = {"ids": {1: "words"}}
     if not count or not all(hasattr(cache, "extend") for cache in caches):
-        return {"read": export(read_all, ids, lengths=words, weights=weights)}
-    reading = export(read, ids, lengths=words, weights=weights)
+        return {"read": export(read_all, ids, lengths=words, dtype=dtype)}
+    reading = export(read, ids, lengths=words, dtype=dtype)
     outputs = reading(ids.cpu())
     past = [[outputs[f"{name}.{i}"].to(device) for i in range(count)] for name in ("keys", "values")]
     before = {"keys": {2: "before"}, "values": {2: "before"}}
-    return {"read": reading, "step": export(step, ids[:, :1], *past, lengths=before, weights=weights)}
+    return {"read": reading, "step": export(step, ids[:, :1], *past, lengths=before, dtype=dtype)}
 
 
 def _outputs(logits: Tensor, caches: Sequence[ExportCache]) -> dict[str, Any]:

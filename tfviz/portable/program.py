@@ -142,7 +142,7 @@ class Program:
         return f"Program {self.name}: {many} steps of {len(self.operations)} operations, {self.nbytes:,} bytes"
 
 
-def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
+def serialize_programs(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
     """Return programs in the form for a page: plain values by name, and the bytes of all weights, without duplicates.
 
     The entry of a weight has `at`, the offset and length of its bytes, and `stored`, its storage format.

@@ -3,21 +3,21 @@
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
-from tfviz.text.char_tokenizers import Bytes, Characters
+from tfviz.text.char_tokenizers import ByteTokenizer, CharacterTokenizer
 from tfviz.text.masking import MaskedTokens, TokenDropout
-from tfviz.text.subwords import Subwords
+from tfviz.text.subwords import SubwordTokenizer
 from tfviz.text.tokenizer_training import train_bpe, train_characters, train_whole_words, train_wordpiece
 from tfviz.validation import validate_public
 
 __all__ = [
     "Buckets",
-    "Bytes",
-    "Characters",
+    "ByteTokenizer",
+    "CharacterTokenizer",
     "GrowingWindows",
     "MaskedTokens",
     "RepeatedTokens",
     "Streams",
-    "Subwords",
+    "SubwordTokenizer",
     "TokenDropout",
     "Windows",
     "add_special_tokens",

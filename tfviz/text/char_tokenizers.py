@@ -16,10 +16,10 @@ from tfviz.text.token_labels import VISIBLE_SIGNS
 from tfviz.validation import describe, validated
 
 
-class Characters:
+class CharacterTokenizer:
     """A character-level tokenizer; the id of a character is its index in `characters`.
 
-    >>> tokenizer = Characters.from_text("the cat")
+    >>> tokenizer = CharacterTokenizer.from_text("the cat")
     >>> tokenizer.encode("cat").tolist(), len(tokenizer)
     ([2, 1, 5], 6)
     >>> tokenizer.decode(tokenizer.encode("the cat"))
@@ -31,7 +31,7 @@ class Characters:
             raise ValueError("the text is empty; a tokenizer needs at least one character")
         if len(set(characters)) != len(characters):
             raise ValueError(
-                "the characters of a tokenizer must all differ; build one of a text with Characters.from_text"
+                "the characters of a tokenizer must all differ; build one of a text with CharacterTokenizer.from_text"
             )
         self.characters = characters
         self._points = _code_points(characters)
@@ -39,7 +39,7 @@ class Characters:
 
     @classmethod
     @validated
-    def from_text(cls, text: str) -> Characters:
+    def from_text(cls, text: str) -> CharacterTokenizer:
         """Build a tokenizer of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
 
@@ -63,15 +63,15 @@ class Characters:
             place, character = int(unknown[0]), text[unknown[0]]
             raise ValueError(
                 f"character {character!r} (U+{ord(character):04X}) at place {place} is not among the {len(self)} of "
-                "this tokenizer; build it from a text that has it, or use Bytes, which has everything"
+                "this tokenizer; build it from a text that has it, or use ByteTokenizer, which has everything"
             )
         return torch.from_numpy(ids)
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
         """Return the text of these ids."""
-        return "".join(self.pieces(ids))
+        return "".join(self.decode_stream(ids))
 
-    def pieces(self, ids: Iterable) -> Iterator[str]:
+    def decode_stream(self, ids: Iterable) -> Iterator[str]:
         """Yield the character of each id, as the ids arrive."""
         return (self.characters[index] for index in check_ids(ids, len(self)))
 
@@ -84,10 +84,10 @@ class Characters:
         return {"kind": "characters", "tokens": list(self.characters)}
 
 
-class Bytes:
+class ByteTokenizer:
     """A byte-level tokenizer, whose ids are the bytes of UTF-8; it encodes any text and needs no training.
 
-    >>> Bytes().encode("né").tolist(), Bytes().tokens(Bytes().encode("né!"))
+    >>> ByteTokenizer().encode("né").tolist(), ByteTokenizer().tokens(ByteTokenizer().encode("né!"))
     ([110, 195, 169], ['n', 'c3', 'a9', '!'])
     """
 
@@ -95,7 +95,7 @@ class Bytes:
         return 256
 
     def __repr__(self) -> str:
-        return "Bytes()"
+        return "ByteTokenizer()"
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """Return the bytes of `text` in UTF-8.
@@ -115,7 +115,7 @@ class Bytes:
         """Return the text of these bytes; invalid UTF-8 becomes U+FFFD."""
         return bytes(check_ids(ids, len(self))).decode("utf-8", "replace")
 
-    def pieces(self, ids: Iterable) -> Iterator[str]:
+    def decode_stream(self, ids: Iterable) -> Iterator[str]:
         """Yield the decoded text as the ids arrive; a character of several bytes is yielded when it is complete."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         yield from (piece for index in check_ids(ids, len(self)) if (piece := decoder.decode(bytes([index]))))

@@ -12,7 +12,7 @@ from tfviz import checks
 from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import PAD, SPECIAL_TOKENS, UNK
-from tfviz.text.tokenizer import SubwordTokenizer
+from tfviz.text.tokenizer import BatchTokenizer
 from tfviz.validation import describe
 
 
@@ -60,7 +60,7 @@ class MaskedTokens(EndlessBatches):
     """
 
     def __init__(
-        self, batches: Batches, tokenizer: int | SubwordTokenizer, *, mlm_probability: float = 0.15, seed: int = 0
+        self, batches: Batches, tokenizer: int | BatchTokenizer, *, mlm_probability: float = 0.15, seed: int = 0
     ):
         if not 0 < mlm_probability < 1:
             raise ValueError(f"mlm_probability is {mlm_probability}; it must lie between 0 and 1")
@@ -104,7 +104,7 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
     return tuple(batch)
 
 
-def _special_ids(tokenizer: SubwordTokenizer) -> dict[str, int]:
+def _special_ids(tokenizer: BatchTokenizer) -> dict[str, int]:
     """Return the ids of the special tokens that the tokenizer has."""
     if tokenizer["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {tokenizer['[PAD]']}; models and losses take {PAD} for padding")

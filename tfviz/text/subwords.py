@@ -23,7 +23,7 @@ from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.validation import validated
 
-__all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "Subwords", "as_tokenizer"]
+__all__ = ["BOS", "CLS", "EOS", "MASK", "PAD", "SEP", "SPECIAL_TOKENS", "UNK", "SubwordTokenizer", "as_tokenizer"]
 
 SPECIAL_TOKENS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIAL_TOKENS))  # ids in every tokenizer trained by `tfviz.text`
@@ -33,12 +33,12 @@ Ids = Iterable[int] | Tensor
 
 
 def as_tokenizer(tokenizer: Any) -> Any:
-    """Return a copy of a Hugging Face tokenizer, wrapped in `Subwords`, or any other tokenizer unchanged.
+    """Return a copy of a Hugging Face tokenizer, wrapped in `SubwordTokenizer`, or any other tokenizer unchanged.
 
     Args:
         tokenizer: a `tokenizers.Tokenizer`, a fast tokenizer of transformers, or any other object that encodes.
     """
-    if isinstance(tokenizer, Subwords):
+    if isinstance(tokenizer, SubwordTokenizer):
         return tokenizer
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if not hasattr(backend, "encode_batch_fast"):
@@ -48,10 +48,10 @@ def as_tokenizer(tokenizer: Any) -> Any:
     backend.no_padding()
     tokens = getattr(tokenizer, "special_tokens_map", {})
     special = {name: tokens[f"{name}_token"] for name in SPECIAL_TOKEN_NAMES if f"{name}_token" in tokens}
-    return Subwords(backend, special)
+    return SubwordTokenizer(backend, special)
 
 
-class Subwords:
+class SubwordTokenizer:
     """A subword tokenizer, which encodes and decodes text with a `tokenizers.Tokenizer`.
 
     Train one with `train_bpe`, `train_wordpiece`, `train_whole_words` or `train_characters`, or `load` one from a
@@ -105,9 +105,9 @@ class Subwords:
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """Return the ids of a text."""
-        return self.encode_all([check_text(text)])[0]
+        return self.encode_batch([check_text(text)])[0]
 
-    def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
+    def encode_batch(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
         """Return the ids of each text; the texts are encoded in parallel on all cores.
 
         Raises:
@@ -126,7 +126,7 @@ class Subwords:
         """Return the text of these ids, without special tokens."""
         return self.backend_tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
-    def pieces(self, ids: Ids) -> Iterator[str]:
+    def decode_stream(self, ids: Ids) -> Iterator[str]:
         """Yield the decoded text as the ids arrive, without special tokens; incomplete characters are held back."""
         with extra("lessons"):
             from tokenizers.decoders import DecodeStream
@@ -145,7 +145,7 @@ class Subwords:
         return [self._labels.id_label(index) for index in check_ids(ids, len(self))]
 
     @validated
-    def spans(self, text: str) -> list[int]:
+    def word_ids(self, text: str) -> list[int]:
         """Return the index of the word that contains each token of `text`; words are separated by white space.
 
         White space belongs to the word after it; at the end of the text, it belongs to the last word.
@@ -192,7 +192,7 @@ class Subwords:
 
     @classmethod
     @validated
-    def load(cls, path: str | Path) -> Subwords:
+    def load(cls, path: str | Path) -> SubwordTokenizer:
         """Read a tokenizer from a `tokenizer.json`, or from a folder that contains one.
 
         Raises:

@@ -8,21 +8,21 @@ from torch import Tensor
 
 @runtime_checkable
 class Tokenizer(Protocol):
-    """The protocol of tokenizers for generation, such as `Characters`, `Bytes` and `Subwords`."""
+    """The protocol of tokenizers for generation: `CharacterTokenizer`, `ByteTokenizer`, `SubwordTokenizer`."""
 
     def encode(self, text: str) -> Tensor: ...
 
-    def pieces(self, ids: Iterable[int]) -> Iterator[str]: ...
+    def decode_stream(self, ids: Iterable[int]) -> Iterator[str]: ...
 
 
 @runtime_checkable
-class SubwordTokenizer(Protocol):
-    """The protocol of tokenizers that look up special tokens and encode many texts, such as `Subwords`."""
+class BatchTokenizer(Protocol):
+    """The protocol of tokenizers that encode batches and have special tokens, such as `SubwordTokenizer`."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, token: str, /) -> int: ...
 
-    def encode_all(self, texts: Sequence[str]) -> list[Tensor]: ...
+    def encode_batch(self, texts: Sequence[str]) -> list[Tensor]: ...
 
     def decode(self, ids: Tensor) -> str: ...

@@ -6,14 +6,14 @@ from typing import Any
 
 from tfviz.checks import between
 from tfviz.extras import extra
-from tfviz.text.subwords import SPECIAL_TOKENS, Subwords
+from tfviz.text.subwords import SPECIAL_TOKENS, SubwordTokenizer
 
 MAX_WORD_LENGTH = 100  # characters; longer words are split, since the trainer's time grows with the square
 LONG_WORD_PART = re.compile(rf"\S{{{MAX_WORD_LENGTH}}}|\s{{{MAX_WORD_LENGTH}}}")
 MAX_VOCAB_SIZE = 10**8  # tokens; the trainer allocates memory for all of them at the start
 
 
-def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = False) -> Subwords:
+def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = False) -> SubwordTokenizer:
     """Train a byte-level BPE tokenizer, which encodes any text and decodes it exactly (Sennrich et al. 2016).
 
     In training, a word of more than 100 characters is split into parts of that length; no merge crosses two parts.
@@ -38,7 +38,7 @@ def train_bpe(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = Fal
     return _train(tokenizer, trainer, _split_long_words(_check_texts(texts)))
 
 
-def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = True) -> Subwords:
+def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool = True) -> SubwordTokenizer:
     """Train a WordPiece tokenizer as in BERT, with `##` before pieces inside a word (Devlin et al. 2019).
 
     Args:
@@ -57,10 +57,10 @@ def train_wordpiece(texts: Iterable[str], vocab_size: int = 8000, *, lower: bool
     tokenizer.train_from_iterator(_split_long_words(texts), trainers.WordPieceTrainer(**options))
     tokenizer = _bert_tokenizer(models.WordPiece(tokenizer.get_vocab(), unk_token="[UNK]"), lower)
     tokenizer.add_special_tokens(list(SPECIAL_TOKENS))
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
-def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: bool = False) -> Subwords:
+def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: bool = False) -> SubwordTokenizer:
     """Train a word-level tokenizer of the most frequent words and runs of punctuation; all others become `[UNK]`.
 
     Args:
@@ -77,7 +77,7 @@ def train_whole_words(texts: Iterable[str], vocab_size: int = 30_000, *, lower: 
     return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(vocab_size)), _check_texts(texts))
 
 
-def train_characters(texts: Iterable[str], vocab_size: int = 1000) -> Subwords:
+def train_characters(texts: Iterable[str], vocab_size: int = 1000) -> SubwordTokenizer:
     """Train a tokenizer of the most frequent characters, `vocab_size` with special tokens; others become `[UNK]`."""
     with extra("lessons"):
         from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -120,9 +120,9 @@ def _split_long_words(texts: Iterable[str]) -> Iterator[str]:
         yield text[start:]
 
 
-def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
+def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> SubwordTokenizer:
     tokenizer.train_from_iterator(texts, trainer)
-    return Subwords(tokenizer)
+    return SubwordTokenizer(tokenizer)
 
 
 def _bert_tokenizer(model: Any, lower: bool) -> Any:

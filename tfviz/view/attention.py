@@ -32,7 +32,7 @@ def heads(
     outlined: Iterable[int | tuple[int, int]] = (),
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show all heads as a grid of heatmaps on one scale, a row for each layer; Enter or a click opens a head.
 
@@ -44,11 +44,12 @@ def heads(
         outlined: indices of queries, and of cells as (query, key), to outline in every head.
         axes: names of rows and columns, if they are not queries and keys.
         unit: name of the numbers, if they are not attention weights; "" omits the static picture's colour bar.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         IndexError: an outlined cell lies outside the maps.
-        ValueError: there are not as many names as heads, or the `top` weights alone exceed the budget.
+        ValueError: there are not as many names as heads, or the `top` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     picture = figures.heads(maps, title, names, marked, axes, unit)
@@ -59,7 +60,7 @@ def heads(
         {"": maps},
         {"mode": "sheet"},
         title,
-        budget=budget,
+        max_bytes=max_bytes,
         names=list(names),
         top=top,
         outlined=marked[1],
@@ -77,7 +78,7 @@ def head(
     divide: int | None = None,
     top: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show one head as a heatmap with labelled tokens, in which to read weights, lock rows and columns, and zoom.
 
@@ -89,11 +90,12 @@ def head(
         divide: index of a key to draw a line before, such as the first key after a memory.
         top: for long texts: include only the `top` largest weights of each query, and the sum of the others.
         outlined: indices of queries, and of cells as (query, key), to outline.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         IndexError: there is no such layer or head, or an outlined cell lies outside the map.
-        ValueError: `divide` is not between two keys, or the `top` weights alone exceed the budget.
+        ValueError: `divide` is not between two keys, or the `top` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     picture = figures.head(maps, layer, head, title, divide, marked)
@@ -103,7 +105,7 @@ def head(
         {"": maps},
         state,
         title,
-        budget=budget,
+        max_bytes=max_bytes,
         top=top,
         divide=divide,
         outlined=marked[1],
@@ -133,7 +135,7 @@ def links(
     title: str | None = None,
     *,
     min_weight: float = 0.02,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show queries on the left and keys on the right, joined by a line for each weight, in a colour for each head.
 
@@ -143,7 +145,8 @@ def links(
         heads: the index of a head, or of several.
         title: the title; None: layer and heads.
         min_weight: smallest weight that has a line, from 0 to 1; a slider in the page changes it.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         TypeError: `heads` is neither an integer nor an iterable of integers.
@@ -159,7 +162,7 @@ def links(
     picture = figure_links.links(maps, layer, shown, title, min_weight)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
     state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "min_weight": min_weight}
-    return heads_view(picture, {"": maps}, state, title, budget=budget)
+    return heads_view(picture, {"": maps}, state, title, max_bytes=max_bytes)
 
 
 def words(
@@ -169,7 +172,7 @@ def words(
     row: int | None = None,
     title: str | None = None,
     *,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the keys as running text, each token shaded by its attention weight from one query, `row`.
 
@@ -178,7 +181,7 @@ def words(
     picture = figure_words.words(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
-    return heads_view(picture, {"": maps}, state, title, budget=budget)
+    return heads_view(picture, {"": maps}, state, title, max_bytes=max_bytes)
 
 
 def alignment(
@@ -187,7 +190,7 @@ def alignment(
     title: str | None = None,
     *,
     axes: tuple[str, str] = ("target", "source"),
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the attention from the tokens of a target sentence to those of its source, beside a reference alignment.
 
@@ -198,7 +201,8 @@ def alignment(
         gold: index pairs (row, column) of a reference alignment, to outline.
         title: the title.
         axes: names of rows and columns.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         TypeError: `gold` has an element that is not a pair of integers.
@@ -218,7 +222,7 @@ def alignment(
         axes=axes,
         outlined=pairs,
         note=note,
-        budget=budget,
+        max_bytes=max_bytes,
     )
 
 
@@ -230,7 +234,7 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
     *,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show two captures side by side with a shared cursor, and their difference (second minus first).
 
@@ -243,7 +247,7 @@ def compare(
     if len(parts) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
     state = {"mode": "head", "layer": layer, "head": head}
-    return heads_view(picture, parts, state, title, budget=budget, arrange="compare")
+    return heads_view(picture, parts, state, title, max_bytes=max_bytes, arrange="compare")
 
 
 def steps(
@@ -256,7 +260,7 @@ def steps(
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Iterable[int | tuple[int, int]] = (),
     drawn: Sequence[str] = (),
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show one head at successive steps of training or generation, with a slider that starts at the last step.
 
@@ -271,7 +275,8 @@ def steps(
         axes: names of rows and columns, if they are not queries and keys.
         outlined: indices of queries, and of cells as (query, key), to outline in each step that has them.
         drawn: names of the steps in the static picture; by default at most six, evenly spaced from first to last.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         TypeError: `parts` is not a mapping.
@@ -290,7 +295,7 @@ def steps(
         parts,
         state,
         title,
-        budget=budget,
+        max_bytes=max_bytes,
         arrange="steps",
         divide=divide,
         axes=axes,
@@ -299,7 +304,7 @@ def steps(
     )
 
 
-def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
+def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
     """Show several groups of maps of one model, one at a time; they may differ in their numbers of layers.
 
     For example, for one capture of an encoder-decoder:
@@ -320,7 +325,7 @@ def groups(title: str | None = None, *, budget: float = MAX_PAGE_BYTES, **parts:
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
     picture = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
-    return heads_view(picture, parts, {"mode": "sheet"}, title, budget=budget)
+    return heads_view(picture, parts, {"mode": "sheet"}, title, max_bytes=max_bytes)
 
 
 def live(
@@ -328,7 +333,7 @@ def live(
     *,
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = MAX_WIDGET_BYTES,
+    max_bytes: float = MAX_WIDGET_BYTES,
     **chosen: Any,
 ) -> LiveView:
     """Show maps in a widget whose state Python reads and sets, such as `view.live(maps, layer=2)`.
@@ -337,4 +342,4 @@ def live(
     """
     from tfviz.view.page.live_widget import LiveView
 
-    return LiveView(maps, title=title, arrange=arrange, budget=budget, **chosen)
+    return LiveView(maps, title=title, arrange=arrange, max_bytes=max_bytes, **chosen)

@@ -13,7 +13,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from tfviz.look import AttentionMaps
-from tfviz.look.quantize import range_problem
+from tfviz.look.quantization import range_problem
 from tfviz.text.token_labels import visible_sign
 from tfviz.view.figures.attention import heads
 from tfviz.view.figures.formatting import maps_size

@@ -119,7 +119,7 @@ def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96
     if not all(hasattr(tokenizer, name) for name in ("encode", "tokens", "to_spec")):
         raise TypeError(
             f"tokenizer is a {type(tokenizer).__name__}; give one of tfviz.text, such as "
-            "text.Characters.from_text(corpus)"
+            "text.CharacterTokenizer.from_text(corpus)"
         )
     if max_tokens < 2:
         raise ValueError(f"max_tokens is {max_tokens}; a text needs room for 2 tokens at least")

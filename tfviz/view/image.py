@@ -33,7 +33,7 @@ def image(
     names: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the attention weights of a token (patch, text token or class token) over an image; a click selects another.
 
@@ -60,14 +60,15 @@ def image(
         names: names of the tokens before the first patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
 
     Raises:
         ValueError: neither axis fits a grid of patches, no tokens form the grid given, or the image cannot be read.
         LookupError: there is no such token, layer or head.
     """
     pixels = read_image(picture)
-    return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
+    return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, max_bytes)
 
 
 def audio(
@@ -81,7 +82,7 @@ def audio(
     names: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show the attention weights of an audio frame or a text token over a spectrogram; a click selects another.
 
@@ -98,9 +99,12 @@ def audio(
         names: names of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
-        budget: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a note.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
     """
-    return _view(maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, budget)
+    return _view(
+        maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, max_bytes
+    )
 
 
 def _view(
@@ -112,7 +116,7 @@ def _view(
     start: tuple[int, int, int | str | None],
     title: str | None,
     arrange: str,
-    budget: float,
+    max_bytes: float,
 ) -> View:
     """Return the view of maps over a picture; `size` is its (height, width), or None for a spectrogram."""
     parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
@@ -141,7 +145,7 @@ def _view(
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "from" if shown.side == "rows" else "to"
     captures = {name: one.maps for name, one in placed.items()}
-    document, data = heads_document(captures, state, title, budget, arrange=arrange, note=_note(placed))
+    document, data = heads_document(captures, state, title, max_bytes, arrange=arrange, note=_note(placed))
     document["picture"] = image_spec(picture)
     for described, own in zip(document["parts"], placed.values(), strict=True):
         rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))

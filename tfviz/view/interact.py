@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from tfviz.portable.program import pack
+from tfviz.portable.program import serialize_programs
 from tfviz.validation import describe
 from tfviz.view.documents.interact import ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, Drawing
@@ -79,7 +79,7 @@ def interact(
     panels = result_specs(first, dict(draw or {}), bound.controls)
     for other in every.values():
         _check_same_axes(first, other, panels)
-    blobs, (documents, data) = BlobStore(), pack(programs)
+    blobs, (documents, data) = BlobStore(), serialize_programs(programs)
     document = instrument_document(bound, title, panels)
     document["examples"] = proposed
     document |= {"programs": documents, "data": blobs.add(data)}

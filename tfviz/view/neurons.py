@@ -67,7 +67,7 @@ def neurons(
     row: int = -1,
     title: str | None = None,
     *,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
     """Show how one query's weights are computed: query, keys, their products in each dimension, scores, weights.
 
@@ -82,12 +82,12 @@ def neurons(
         head: index of the head shown first.
         row: index of the query shown first; negative indices count from the end.
         title: the title; None: layer and head.
-        budget: maximum size of the data in the page, in bytes.
+        max_bytes: maximum size of the data in the page, in bytes.
 
     Raises:
         IndexError: there is no such layer, head or query.
         ValueError: a layer has only weights, because the capture was not lazy or the model computes attention without a
-            fused kernel; or queries and keys exceed the budget.
+            fused kernel; or queries and keys exceed `max_bytes`.
     """
     layers = _lazy_layers(maps)
     _, heads, queries, _ = maps.shape
@@ -98,10 +98,10 @@ def neurons(
         )
     }  # fmt: skip
     takes = 4 * BASE64_RATIO * sum(one.call.query.numel() + one.call.key.numel() for one in layers)
-    if takes > budget:
+    if takes > max_bytes:
         raise ValueError(
-            f"queries and keys take {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: give maps of fewer "
-            "layers, AttentionMaps.from_capture(captured, words, sites='*.1.*'), a shorter text, or a larger budget"
+            f"queries and keys take {takes:,.0f} bytes in a page, max_bytes is {max_bytes:,.0f}: give maps of fewer "
+            "layers, AttentionMaps.from_capture(captured, words, sites='*.1.*'), a shorter text, or a larger max_bytes"
         )
     rows, cols = ([str(word) for word in words] for words in (maps.query_tokens, maps.key_tokens))
     blobs = BlobStore()

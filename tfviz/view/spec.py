@@ -104,7 +104,7 @@ class Heatmap:
         outlined: cells (row, column) to outline, such as a reference alignment.
         outlined_rows: rows to outline.
         dividers: ("rows" or "cols", index) of each line to draw before a row or a column.
-        block: side of the square block of original cells that each value stands for.
+        pool_size: side of the square block of original cells that each value stands for.
         title: the title of the panel.
         numbered: whether to write its number into each cell.
         texts: texts to write into the cells instead, [row][column]; empty: none.
@@ -119,7 +119,7 @@ class Heatmap:
     outlined: Sequence[tuple[int, int]] = ()
     outlined_rows: Sequence[int] = ()
     dividers: Sequence[Divider] = ()
-    block: int = 1
+    pool_size: int = 1
     title: str = ""
     numbered: bool = False
     texts: Sequence[Sequence[str]] = ()
@@ -129,7 +129,7 @@ def attention_heatmap(
     maps: AttentionMaps,
     values: Tensor,
     allowed: Tensor | None,
-    block: int = 1,
+    pool_size: int = 1,
     *,
     axes: tuple[str, str] = (QUERY, KEY),
     **more: Any,
@@ -140,14 +140,21 @@ def attention_heatmap(
         maps: the maps of the head, which provide the tokens.
         values: the weights, [query, key].
         allowed: the mask, [query, key]; None: no mask.
-        block: side of the square block of original cells that each value stands for.
+        pool_size: side of the square block of original cells that each value stands for.
         axes: names of rows and columns.
         more: further attributes of `Heatmap`.
     """
     rows, columns = Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens)
     few = is_numbered(*maps.shape[2:])
     return Heatmap(
-        values, rows, columns, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, allowed, block=block, numbered=few, **more
+        values,
+        rows,
+        columns,
+        LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE,
+        allowed,
+        pool_size=pool_size,
+        numbered=few,
+        **more,
     )
 
 

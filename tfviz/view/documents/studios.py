@@ -171,8 +171,8 @@ class TranslateState(StudioState):
     """A search for a translation.
 
     Attributes:
-        width: the beam width.
-        alpha: exponent of the length penalty.
+        num_beams: the beam width.
+        length_penalty: exponent of the length penalty.
         prefix: ids with which the translation must begin.
         steps: number of search steps after the prefix.
         node: [step, rank] of the selected text; null: the best.
@@ -180,8 +180,8 @@ class TranslateState(StudioState):
     """
 
     sentence: str
-    width: int
-    alpha: float
+    num_beams: int
+    length_penalty: float
     prefix: list[int]
     steps: int
     node: list[int] | None
@@ -194,8 +194,8 @@ class TranslateDocument(StudioBase):
     Attributes:
         max_tokens: the maximum length of a translation, including its end token.
         max_source: the maximum number of source tokens; null: any number.
-        max_width: the maximum beam width.
-        max_alpha: the maximum exponent of the length penalty.
+        max_num_beams: the maximum beam width.
+        max_length_penalty: the maximum exponent of the length penalty.
         begin: the id that a translation begins with.
         end: the id that it ends with.
         suppressed: ids that are never generated.
@@ -206,8 +206,8 @@ class TranslateDocument(StudioBase):
     kind: Literal["translate"]
     max_tokens: int
     max_source: int | None
-    max_width: int
-    max_alpha: float
+    max_num_beams: int
+    max_length_penalty: float
     begin: int
     end: int
     suppressed: list[int]

@@ -79,7 +79,7 @@ def heads(
     labelled_side = max(0.2 * max(queries, keys), 1.6)
     labelled = max(queries, keys) <= MAX_SHEET_WORDS and heads * labelled_side <= MAX_WORD_SHEET_INCHES and layers <= 12
     side = labelled_side if labelled else min(1.5, max(0.55, 8.4 / max(len(shown_heads), len(shown_layers) / 2)))
-    if (step := downsampling.block_size(maps, int(side * DPI))) > 1:
+    if (step := downsampling.find_pool_size(maps, int(side * DPI))) > 1:
         title = f"{shorten(title, 80)} (one row of {step} is drawn)"
     marked = NO_OUTLINE if step > 1 else outlined
 
@@ -106,10 +106,12 @@ def heads(
 
 
 def _sheet_heatmap(
-    values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis], scale: Scale, outlined: Outlined
+    values: Tensor, allowed: Tensor | None, pool_size: int, axes: tuple[Axis, Axis], scale: Scale, outlined: Outlined
 ) -> Heatmap:
     rows, outlined_cells = outlined
-    return Heatmap(values, *axes, scale, allowed=allowed, block=block, outlined=outlined_cells, outlined_rows=rows)
+    return Heatmap(
+        values, *axes, scale, allowed=allowed, pool_size=pool_size, outlined=outlined_cells, outlined_rows=rows
+    )
 
 
 def head(

@@ -9,7 +9,7 @@ from tfviz.look import AttentionMaps, LazyAttention
 SEARCH_BLOCK_CELLS = 64  # side of a block in which the largest weight is searched for
 
 
-def block_size(maps: AttentionMaps, pixels: int) -> int:
+def find_pool_size(maps: AttentionMaps, pixels: int) -> int:
     """Return the side, in cells, of the block that one pixel shows; 1 unless weights are computed lazily."""
     computed = any(isinstance(layer, LazyAttention) for layer in maps.layers)
     return max(1, -(-max(maps.shape[2:]) // pixels)) if computed else 1
@@ -29,13 +29,13 @@ def read_head(
         pixels: the side of the picture.
         all_rows: whether to compute all rows of lazy weights, or only one row of each block.
     """
-    source, block = maps.layers[layer], block_size(maps, pixels)
-    if block == 1 or not isinstance(source, LazyAttention):
+    source, pool_size = maps.layers[layer], find_pool_size(maps, pixels)
+    if pool_size == 1 or not isinstance(source, LazyAttention):
         return maps[layer, head], maps.allowed(layer, head), 1
     return (
-        source.tile(head, block=block) if all_rows else source.sketch(head, block),
-        source.allowed_blocks(head, block),
-        block,
+        source.tile(head, pool_size=pool_size) if all_rows else source.sketch(head, pool_size),
+        source.allowed_blocks(head, pool_size),
+        pool_size,
     )
 
 
@@ -43,7 +43,7 @@ def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int
     """Return the query and the key of a head's largest weight, and that weight; the first of several equal ones."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
-        coarse = maps.tile(layer, head, block=SEARCH_BLOCK_CELLS)
+        coarse = maps.tile(layer, head, pool_size=SEARCH_BLOCK_CELLS)
         row, col = (SEARCH_BLOCK_CELLS * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
         cells = maps[layer, head, row : row + SEARCH_BLOCK_CELLS, col : col + SEARCH_BLOCK_CELLS]
     cells = maps[layer, head] if cells is None else cells

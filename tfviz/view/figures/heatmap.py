@@ -85,7 +85,7 @@ def draw_outlines(axes: Axes, heatmap: Heatmap) -> None:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
         axes.add_patch(Rectangle(corner, side, side, **frame))
     for row in heatmap.outlined_rows:  # no inset at the left and right: it would be wide where cells are wide
-        width = heatmap.block * heatmap.values.shape[1]
+        width = heatmap.pool_size * heatmap.values.shape[1]
         axes.add_patch(Rectangle((-0.5, row - 0.5 + inset), width, 1 - 2 * inset, clip_on=False, **frame))
 
 
@@ -101,7 +101,7 @@ def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> A
     shown = max_abs_pool(heatmap.values, step)
     allowed = heatmap.allowed
     open_cells = numpy.ones(shown.shape, bool) if allowed is None else max_abs_pool(allowed.float(), step) > 0
-    down, across = (heatmap.block * count for count in heatmap.values.shape)
+    down, across = (heatmap.pool_size * count for count in heatmap.values.shape)
     ink = matplotlib.rcParams["hatch.color"]
     if heatmap.space is None:
         axes.patch.set(hatch=HATCH, edgecolor=ink, linewidth=0)
@@ -118,11 +118,13 @@ def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> A
     return image
 
 
-def max_abs_pool(values: Tensor, block: int) -> numpy.ndarray:
-    """Return, for each block of `block` x `block` cells, the value furthest from zero."""
-    if block == 1:
+def max_abs_pool(values: Tensor, pool_size: int) -> numpy.ndarray:
+    """Return, for each block of `pool_size` x `pool_size` cells, the value furthest from zero."""
+    if pool_size == 1:
         return values.numpy()
-    high, low = (functional.max_pool2d(signed[None].float(), block, ceil_mode=True)[0] for signed in (values, -values))
+    high, low = (
+        functional.max_pool2d(signed[None].float(), pool_size, ceil_mode=True)[0] for signed in (values, -values)
+    )
     return torch.where(low > high, -low, high).numpy()
 
 
@@ -230,7 +232,7 @@ def draw_single_heatmap(heatmap: Heatmap, title: str, below: float = 0.0) -> tup
         title: the title.
         below: additional height of the figure, in inches, for text below the heatmap.
     """
-    rows, columns = (heatmap.block * count for count in heatmap.values.shape)
+    rows, columns = (heatmap.pool_size * count for count in heatmap.values.shape)
     cell = NUMBER_CELL_INCHES if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
     width, height = (min(12.0, max(1.6, cell * count)) for count in (columns, rows))
     if heatmap.texts:

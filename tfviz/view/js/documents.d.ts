@@ -806,9 +806,9 @@ export interface TranslateState {
   open: boolean;
   sentence: string;
   /** the beam width. */
-  width: number;
+  num_beams: number;
   /** exponent of the length penalty. */
-  alpha: number;
+  length_penalty: number;
   /** ids with which the translation must begin. */
   prefix: number[];
   /** number of search steps after the prefix. */
@@ -832,9 +832,9 @@ export interface TranslateDocument {
   /** the maximum number of source tokens; null: any number. */
   max_source: number | null;
   /** the maximum beam width. */
-  max_width: number;
+  max_num_beams: number;
   /** the maximum exponent of the length penalty. */
-  max_alpha: number;
+  max_length_penalty: number;
   /** the id that a translation begins with. */
   begin: number;
   /** the id that it ends with. */

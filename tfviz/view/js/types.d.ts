@@ -234,7 +234,7 @@ export interface GridPanel<G = AnyGrid> {
 export interface Range {
   rows: [from: number, to: number];
   cols: [from: number, to: number];
-  block: number;
+  poolSize: number;
 }
 
 /** What a reader has chosen, in a page or in a widget. */

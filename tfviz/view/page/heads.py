@@ -10,7 +10,7 @@ from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
 from tfviz.view.figures.picture import Picture
 from tfviz.view.page.html import View
-from tfviz.view.page.payload import pack
+from tfviz.view.page.payload import encode_maps
 from tfviz.view.spec import KEY, QUERY, Divider
 
 MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
@@ -28,18 +28,18 @@ def heads_view(
     state: Mapping[str, Any],
     title: str | None = None,
     *,
-    budget: float = MAX_PAGE_BYTES,
+    max_bytes: float = MAX_PAGE_BYTES,
     **more: Any,
 ) -> View:
     """Return an interactive view of attention maps, with a static picture; `more` are options of `heads_document`."""
-    return View(picture, *heads_document(parts, state, title, budget, **more))
+    return View(picture, *heads_document(parts, state, title, max_bytes, **more))
 
 
 def heads_document(
     parts: Mapping[str, AttentionMaps],
     state: Mapping[str, Any],
     title: str | None,
-    budget: float,
+    max_bytes: float,
     *,
     arrange: str = "choose",
     axes: Sequence[str] = (QUERY, KEY),
@@ -56,7 +56,7 @@ def heads_document(
         parts: the attention maps by name.
         state: the initial choices that differ from `HEADS_STATE`.
         title: the title; None: the page describes what it shows.
-        budget: the maximum size of the data as base64, in bytes.
+        max_bytes: the maximum size of the data as base64, in bytes.
         arrange: how several parts are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         axes: names of the rows and the columns.
         outlined: cells to outline, as (row, column).
@@ -67,7 +67,7 @@ def heads_document(
         note: a sentence that precedes the notes on omitted data.
 
     Raises:
-        ValueError: `parts` is empty, `arrange` is unknown, "compare" has other than two parts, or the budget is too
+        ValueError: `parts` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes` is too
             small.
     """
     if not parts or arrange not in ARRANGEMENTS or (arrange == "compare" and len(parts) != 2):
@@ -77,7 +77,7 @@ def heads_document(
         )
     chosen: Any = {**HEADS_STATE, **state}
     chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # accepts a tensor, such as an argmax
-    packed, blobs, omitted = pack(parts, budget, (chosen["layer"], chosen["head"]), top)
+    packed, blobs, omitted = encode_maps(parts, max_bytes, (chosen["layer"], chosen["head"]), top)
     of_attention = [maps.caveat for maps in parts.values() if maps.caveat and tuple(axes) == (QUERY, KEY)]
     caveats = dict.fromkeys(f"{caveat[0].upper()}{caveat[1:]}." for caveat in of_attention)
     document: HeadsDocument = {

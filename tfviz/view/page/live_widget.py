@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfviz.extras import extra
-from tfviz.look import AttentionMaps, pack
+from tfviz.look import AttentionMaps, quantize
 from tfviz.view.figures import attention as figures
 from tfviz.view.figures import links, words
 from tfviz.view.figures.formatting import maps_size
@@ -33,19 +33,19 @@ class LiveView(KernelWidget):
 
     Each choice of the reader is a trait, described in `documents.heads.HeadsState`: `live.layer = 2` changes the view,
     and `live.observe(function, "rows")` calls a function when the reader locks a row. Maps may have any size. If they
-    exceed the budget, blocks of each head are sent at first, and a full head when the reader opens it.
+    exceed `max_bytes`, blocks of each head are sent at first, and a full head when the reader opens it.
 
     Args:
         maps: the attention maps of one capture, or of several by name.
         mode: the mode of display: "sheet", "head", "lines" or "words".
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         title: heading of the view; None: a description of its content.
-        budget: maximum size of the data sent at first as base64, in bytes.
+        max_bytes: maximum size of the data sent at first as base64, in bytes.
         chosen: initial values of traits, such as `layer=2`, `rows=[3]`.
 
     Raises:
         TypeError: `chosen` names no trait of the view.
-        ValueError: a trait cannot have the given value, or the budget is too small.
+        ValueError: a trait cannot have the given value, or `max_bytes` is too small.
     """
 
     _esm = BUNDLES / "maps-widget.js"
@@ -74,7 +74,7 @@ class LiveView(KernelWidget):
         *,
         title: str | None = None,
         arrange: str = "choose",
-        budget: float = MAX_WIDGET_BYTES,
+        max_bytes: float = MAX_WIDGET_BYTES,
         **chosen: Any,
     ):
         unknown = set(chosen) - set(HEADS_STATE)
@@ -84,7 +84,7 @@ class LiveView(KernelWidget):
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._title, self._arrange = title, arrange
         state = {**HEADS_STATE, **chosen}
-        document, data = heads_document(self._parts, state, title, budget, arrange=arrange)
+        document, data = heads_document(self._parts, state, title, max_bytes, arrange=arrange)
         document["note"] = document["note"] and ON_DEMAND_NOTE
         super().__init__(document=document, data=data)
         for name, value in chosen.items():
@@ -115,10 +115,10 @@ class LiveView(KernelWidget):
         maps = parts[_index(request, "part", len(parts))]
         layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
         if not self.document["parts"][request["part"]]["key_ranges"]:
-            return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+            return deflated(maps.as_uint8(layer, head), maps.allowed(layer, head), level=1)
         rows, cols = (_range(request, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
-        block = max(1, _index(request, "block", max(maps.shape[2:]) + 1))
-        return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
+        pool_size = max(1, _index(request, "pool_size", max(maps.shape[2:]) + 1))
+        return deflated(quantize(maps.tile(layer, head, rows, cols, pool_size).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
         """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""

@@ -1,9 +1,9 @@
-"""Pack attention maps into bytes for a page, within a budget: as exact weights, queries and keys, or blocks.
+"""Encode attention maps into bytes for a page, of a limited size: as exact weights, queries and keys, or blocks.
 
-Exact weights are stored as 8-bit codes of their square roots (`AttentionMaps.packed`), only for cells that the mask
+Exact weights are stored as 8-bit codes of their square roots (`AttentionMaps.as_uint8`), only for cells that the mask
 allows. Each head is deflated separately, so that the page unpacks only the heads that it shows. If exact weights exceed
-the budget, the page receives the queries and keys from which it computes the heads (`payload_lazy`). If the page cannot
-compute them, it receives the largest weight of each block of cells.
+`max_bytes`, the page receives the queries and keys from which it computes the heads (`payload_lazy`). If the page
+cannot compute them, it receives the largest weight of each block of cells.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: i
     return squeeze.compress(cells.numpy().tobytes()) + squeeze.flush()
 
 
-def pack(
-    maps: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0), top: int | None = None
+def encode_maps(
+    maps: Mapping[str, AttentionMaps], max_bytes: float, first: tuple[int, int] = (0, 0), top: int | None = None
 ) -> tuple[list[MapsPart], BlobStore, str]:
-    """Pack attention maps as exactly as the budget allows.
+    """Encode attention maps as exactly as `max_bytes` allows.
 
     Args:
         maps: the attention maps by name.
-        budget: maximum size of the result as base64, in bytes.
+        max_bytes: maximum size of the result as base64, in bytes.
         first: (layer, head) that is shown first, which stays exact longest if heads are reduced to blocks.
         top: number of strongest keys to keep for each query, with the sum of the others; None: all keys.
 
@@ -58,57 +58,57 @@ def pack(
         The parts of the document, their bytes, and a sentence on how heads are stored (empty if all are exact).
 
     Raises:
-        ValueError: the budget is too small.
+        ValueError: `max_bytes` is too small.
     """
-    if not budget > 0:
-        raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
+    if not max_bytes > 0:
+        raise ValueError(f"max_bytes is {max_bytes}; it is a number of bytes above 0")
     if top is not None:
-        return pack_top_keys(maps, top, budget)
+        return pack_top_keys(maps, top, max_bytes)
     exact: dict[HeadKey, bytes] = {}  # full heads are deflated only once, however many block sizes are tried
     cells = sum(math.prod(one.shape) for one in maps.values())
-    if cells <= MAX_PAGE_CELLS and (found := _packed(maps, 1, first, budget, exact)):
+    if cells <= MAX_PAGE_CELLS and (found := _packed(maps, 1, first, max_bytes, exact)):
         return *found, ""
-    if lazy := payload_lazy.pack(maps, budget):
+    if lazy := payload_lazy.encode_maps(maps, max_bytes):
         return lazy
     exact = {key: piece for key, piece in exact.items() if key[1:] == first}
-    sizes = _block_sizes(maps, budget)
-    for block, exact_head in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
-        if exact_head and sum(map(len, exact.values())) * BASE64_RATIO > budget:
+    sizes = _pool_sizes(maps, max_bytes)
+    for pool_size, exact_head in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
+        if exact_head and sum(map(len, exact.values())) * BASE64_RATIO > max_bytes:
             continue
-        if found := _packed(maps, block, exact_head, budget, exact):
-            return *found, _omitted(found[0], block, budget)
-    raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into a budget of {budget:,.0f} bytes")
+        if found := _packed(maps, pool_size, exact_head, max_bytes, exact):
+            return *found, _omitted(found[0], pool_size, max_bytes)
+    raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into max_bytes={max_bytes:,.0f}")
 
 
-def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
-    """Return the block sides to try, in cells: powers of 2, from the first that may fit into the budget."""
+def _pool_sizes(maps: Mapping[str, AttentionMaps], max_bytes: float) -> list[int]:
+    """Return the block sides to try, in cells: powers of 2, from the first that may fit into `max_bytes`."""
     cells = sum(math.prod(one.shape) for one in maps.values())
     longest = max(max(one.shape[2:]) for one in maps.values())
     start = 2
-    while cells / start**2 > min(MAX_PAGE_CELLS, 0.6 * budget) and start < longest:
+    while cells / start**2 > min(MAX_PAGE_CELLS, 0.6 * max_bytes) and start < longest:
         start *= 2
     return [start << i for i in range(16) if start << i <= max(start, longest // 16)]
 
 
 def _packed(
     maps: Mapping[str, AttentionMaps],
-    block: int,
+    pool_size: int,
     exact_head: tuple[int, int] | None,
-    budget: float,
+    max_bytes: float,
     exact: dict[HeadKey, bytes],
 ) -> Payload | None:
-    """Pack all heads in blocks, except `exact_head`; return None if the result exceeds the budget.
+    """Pack all heads in blocks, except `exact_head`; return None if the result exceeds `max_bytes`.
 
     Args:
         maps: the attention maps by name.
-        block: side of a block, in cells; 1: all heads are exact.
+        pool_size: side of a block, in cells; 1: all heads are exact.
         exact_head: (layer, head) that is packed exactly.
-        budget: maximum size of the result as base64, in bytes.
+        max_bytes: maximum size of the result as base64, in bytes.
         exact: a cache of deflated exact heads, which is extended.
     """
     blobs, parts = BlobStore(), []
     for name, one in maps.items():
-        part = _pack_part(name, one, blobs, block, exact_head, budget, exact)
+        part = _pack_part(name, one, blobs, pool_size, exact_head, max_bytes, exact)
         if part is None:
             return None
         parts.append(part)
@@ -119,12 +119,12 @@ def _pack_part(
     name: str,
     maps: AttentionMaps,
     blobs: BlobStore,
-    block: int,
+    pool_size: int,
     exact_head: tuple[int, int] | None,
-    budget: float,
+    max_bytes: float,
     exact: dict[HeadKey, bytes],
 ) -> MapsPart | None:
-    """Pack one capture into `blobs`; return None as soon as the total size exceeds the budget."""
+    """Pack one capture into `blobs`; return None as soon as the total size exceeds `max_bytes`."""
     layers, heads, *_ = maps.shape
     weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
@@ -133,19 +133,21 @@ def _pack_part(
         for head in range(heads):
             allowed = maps.allowed(layer, head)
             masks.append(None if allowed is None else _mask_index(blobs, allowed, indices, maps.mask is not None))
-            if block > 1 and (layer, head) != exact_head:
-                weights.append((*blobs.add(deflated(maps.packed(layer, head, block), None)), block))
+            if pool_size > 1 and (layer, head) != exact_head:
+                weights.append((*blobs.add(deflated(maps.as_uint8(layer, head, pool_size), None)), pool_size))
             else:
                 key = (name, layer, head)
-                exact[key] = exact.get(key) or deflated(maps.packed(layer, head), allowed)
+                exact[key] = exact.get(key) or deflated(maps.as_uint8(layer, head), allowed)
                 weights.append((*blobs.add(exact[key]), 1))
             done = len(weights) / (layers * heads)
-            likely = blobs.size / done if block == 1 and len(weights) >= SAMPLED_HEADS else 0  # estimate of all heads
-            if blobs.size * BASE64_RATIO > budget or likely * BASE64_RATIO > 2 * budget:
+            likely = (
+                blobs.size / done if pool_size == 1 and len(weights) >= SAMPLED_HEADS else 0
+            )  # estimate of all heads
+            if blobs.size * BASE64_RATIO > max_bytes or likely * BASE64_RATIO > 2 * max_bytes:
                 return None
     forbids = any(number is not None for number in masks)
     part = maps_part(name, maps, weights, masks if forbids else None)
-    if block == 1 and (values := _numbered_values(maps)) is not None:
+    if pool_size == 1 and (values := _numbered_values(maps)) is not None:
         part["values"] = blobs.add(zlib.compress(values.numpy().tobytes(), ZLIB_LEVEL))
     return part
 
@@ -175,10 +177,11 @@ def _mask_index(blobs: BlobStore, allowed: Tensor, indices: dict[tuple[object, .
     return indices[where]
 
 
-def _omitted(parts: Sequence[MapsPart], block: int, budget: float) -> str:
+def _omitted(parts: Sequence[MapsPart], pool_size: int, max_bytes: float) -> str:
     exact = sum(piece[2] == 1 for part in parts for piece in part["weights"])
     total = sum(len(part["weights"]) for part in parts)
     return (
         f"{exact} of {total} heads {'is' if exact == 1 else 'are'} stored exactly, the others as the largest weight of "
-        f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
+        f"each {pool_size} × {pool_size} cells: all would take more than the view's limit of "
+        f"{formatted(max_bytes / 1e6, 3)} MB."
     )

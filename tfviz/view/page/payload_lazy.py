@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.look.quantize import quantize
+from tfviz.look.quantization import quantize_unchecked
 from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
 from tfviz.view.figures.formatting import at_most, formatted
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
@@ -69,32 +69,32 @@ class Quantized(NamedTuple):
         return document
 
 
-def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPart], BlobStore, str] | None:
-    """Pack the queries and keys of all heads, as exactly as the budget allows, and a downsampled map of each head.
+def encode_maps(maps: Mapping[str, AttentionMaps], max_bytes: float) -> tuple[list[MapsPart], BlobStore, str] | None:
+    """Encode the queries and keys of all heads, as exactly as `max_bytes` allows, and a downsampled map of each head.
 
-    If queries and keys exceed the budget, only the downsampled maps are packed.
+    If queries and keys exceed `max_bytes`, only the downsampled maps are packed.
 
     Args:
         maps: the attention maps by name.
-        budget: maximum size of the result as base64, in bytes.
+        max_bytes: maximum size of the result as base64, in bytes.
 
     Returns:
         The parts of the document, their bytes, and a sentence on how heads are stored; None if a page cannot compute
-            the heads, or the downsampled maps exceed the budget.
+            the heads, or the downsampled maps exceed `max_bytes`.
     """
     layers = {name: computed_layers(one) for name, one in maps.items()}
     if not all(layers.values()):
         return None
     every = [part for some in layers.values() for one in some for part in (one.call.query, one.call.key)]
     numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
-    block = _sketch_block(layers.values(), min(MAX_SHEET_CELLS, budget / 16))
-    sketches = {name: _sketch(some, block) for name, some in layers.items()}
+    pool_size = _sketch_block(layers.values(), min(MAX_SHEET_CELLS, max_bytes / 16))
+    sketches = {name: _sketch(some, pool_size) for name, some in layers.items()}
 
     def encode(levels: int | None, with_parts: bool) -> tuple[list[MapsPart], BlobStore, float]:
         blobs, error, parts = BlobStore(), 0.0, list[MapsPart]()
         for name, one in maps.items():
             computed, largest_error = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
-            weights = [(*blobs.add(sketch), block) for sketch in sketches[name]]
+            weights = [(*blobs.add(sketch), pool_size) for sketch in sketches[name]]
             heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
             key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
             parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
@@ -102,7 +102,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
             error = max(error, largest_error)
         return parts, blobs, error
 
-    limit = budget / BASE64_RATIO  # in bytes
+    limit = max_bytes / BASE64_RATIO  # in bytes
     for levels in (None, *QUANTIZATION_STEPS):
         if (levels is None and largest > MAX_FLOAT16) or numbers * (
             2 if levels is None else 1
@@ -110,9 +110,9 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
             continue
         parts, blobs, error = encode(levels, with_parts=True)
         if blobs.size <= limit:
-            return parts, blobs, _note_computed(levels, error, block)
+            return parts, blobs, _note_computed(levels, error, pool_size)
     parts, blobs, _ = encode(None, with_parts=False)
-    return (parts, blobs, _note_sketched(block, budget)) if blobs.size <= limit else None
+    return (parts, blobs, _note_sketched(pool_size, max_bytes)) if blobs.size <= limit else None
 
 
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
@@ -163,28 +163,34 @@ def _huffman(part: Tensor) -> bytes:
 def _sketch_block(every: Iterable[Layers], max_blocks: float) -> int:
     """Return the smallest block side, a power of 2, with which all heads have at most `max_blocks` blocks together."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
-    block = 1
-    while sum(map(math.prod, shapes)) / block**2 > max_blocks and block < max(max(shape[2:]) for shape in shapes):
-        block *= 2
-    return block
+    pool_size = 1
+    while sum(map(math.prod, shapes)) / pool_size**2 > max_blocks and pool_size < max(
+        max(shape[2:]) for shape in shapes
+    ):
+        pool_size *= 2
+    return pool_size
 
 
-def _sketch(layers: Layers, block: int) -> list[bytes]:
+def _sketch(layers: Layers, pool_size: int) -> list[bytes]:
     """Return all heads downsampled, as 8-bit codes: for each block, the largest weight in its first row."""
-    sketches = (layer.sketch(head, block) for layer in layers for head in range(layer.shape[0]))
-    return [zlib.compress(quantize(sketch).numpy().tobytes(), 6) for sketch in sketches]
+    sketches = (layer.sketch(head, pool_size) for layer in layers for head in range(layer.shape[0]))
+    return [zlib.compress(quantize_unchecked(sketch).numpy().tobytes(), 6) for sketch in sketches]
 
 
-def _note_sketched(block: int, budget: float) -> str:
+def _note_sketched(pool_size: int, max_bytes: float) -> str:
     return (
-        f"Of each head one row of {block} is here, and of each {block} keys the largest weight: what heads are made of "
-        f"would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
+        f"Of each head one row of {pool_size} is here, and of each {pool_size} keys the largest weight: what heads are "
+        f"made of would take more than the view's limit of {formatted(max_bytes / 1e6, 3)} MB."
     )
 
 
-def _note_computed(levels: int | None, error: float, block: int) -> str:
+def _note_computed(levels: int | None, error: float, pool_size: int) -> str:
     form = "16-bit floats" if levels is None else f"integers from −{levels} to {levels}"
-    sheet = f" The sheet shows one row of {block}, and of each {block} keys the largest weight." if block > 1 else ""
+    sheet = (
+        f" The sheet shows one row of {pool_size}, and of each {pool_size} keys the largest weight."
+        if pool_size > 1
+        else ""
+    )
     return (
         f"Heads are computed here, from queries and keys in {form}; of {SAMPLED_ROWS} rows of each, no weight is off "
         f"by more than {at_most(error, 1)}.{sheet}"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
-from tfviz.look.quantize import is_packable, quantize
+from tfviz.look.quantization import is_quantizable, quantize_unchecked
 from tfviz.view.documents.heads import MapsPart
 from tfviz.view.figures.formatting import at_most, counted, formatted, percent
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
@@ -36,19 +36,21 @@ class TopKeys(NamedTuple):
     share: float
 
 
-def pack_top_keys(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tuple[list[MapsPart], BlobStore, str]:
+def pack_top_keys(
+    maps: Mapping[str, AttentionMaps], top: int, max_bytes: float
+) -> tuple[list[MapsPart], BlobStore, str]:
     """Pack the strongest keys of each query, with the sum of the other weights.
 
     Args:
         maps: the attention maps by name.
         top: number of keys for each query, at least 1.
-        budget: maximum size of the result as base64, in bytes.
+        max_bytes: maximum size of the result as base64, in bytes.
 
     Returns:
         The parts of the document, their bytes, and a sentence on omitted weights.
 
     Raises:
-        ValueError: `top` is below 1, a weight is not between 0 and 1, or the result exceeds the budget.
+        ValueError: `top` is below 1, a weight is not between 0 and 1, or the result exceeds `max_bytes`.
     """
     at_least(1, top=top)
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()
@@ -60,10 +62,10 @@ def pack_top_keys(maps: Mapping[str, AttentionMaps], top: int, budget: float) ->
                 found.append(_top_keys(one, layer, head, min(top, keys)))
                 weights.append((*blobs.add(found[-1].data), 1))
                 key_ranges.append(blobs.key_ranges_index(one, layer, head))
-                if blobs.size * BASE64_RATIO > budget:
+                if blobs.size * BASE64_RATIO > max_bytes:
                     raise ValueError(
-                        f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
-                        f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
+                        f"the {counted(top, 'strongest key')} of all queries take more than the limit of "
+                        f"{formatted(max_bytes / 1e6, 3)} MB: take fewer with top=, or give a larger max_bytes="
                     )
         parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
         parts[-1]["top"] = min(top, keys)
@@ -84,7 +86,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     largest_other = shown = total = 0.0
     for start in range(0, queries, chunk):
         rows = maps.tile(layer, head, slice(start, start + chunk))
-        if not is_packable(rows):
+        if not is_quantizable(rows):
             raise ValueError(
                 f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
             )
@@ -93,7 +95,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
         if keys > top:
             largest_other = max(largest_other, float(values[:, top].max()))
         values, indices, sums = values[:, :top], indices[:, :top], rows.sum(-1)
-        found.append([indices, quantize(values), quantize((sums - values.sum(-1)).clamp(0, 1))])
+        found.append([indices, quantize_unchecked(values), quantize_unchecked((sums - values.sum(-1)).clamp(0, 1))])
         shown, total = shown + float(values.sum()), total + float(sums.sum())
     index, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
     numbers = index.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from tfviz.portable.program import Program, pack
+from tfviz.portable.program import Program, serialize_programs
 from tfviz.view.documents.studio_base import StudioState
 from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.figures.bar_chart import bar_table
@@ -57,19 +57,19 @@ def text_heading(title: str, text: str, where: str = "") -> str:
 
 
 def studio_view(
-    document: StudioDocument, picture: Picture, programs: Mapping[str, Program], budget: float | None
+    document: StudioDocument, picture: Picture, programs: Mapping[str, Program], max_bytes: float | None
 ) -> View:
     """Return the view of a studio whose model is embedded in the page.
 
     Raises:
-        ValueError: the model exceeds the budget.
+        ValueError: the model exceeds `max_bytes`.
     """
-    document["programs"], data = pack(programs)
+    document["programs"], data = serialize_programs(programs)
     takes = len(data) * BASE64_RATIO
-    if budget is not None and takes > budget:
+    if max_bytes is not None and takes > max_bytes:
         raise ValueError(
-            f"the model takes {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: keep its weights as "
-            'weights="int8", give budget=None for a page as large as that, or look at maps of it with view.live, which '
+            f"the model takes {takes:,.0f} bytes in a page, max_bytes is {max_bytes:,.0f}: keep its weights as "
+            'dtype="int8", give max_bytes=None for a page that large, or look at maps of it with view.live, which '
             "leaves the model here"
         )
     return View(picture, document, data)

@@ -40,8 +40,8 @@ def classify(
     *,
     bos: int | None = None,
     eos: int | None = None,
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
     head: tuple[int, int] | None = None,
@@ -60,8 +60,8 @@ def classify(
         title: the title.
         bos: the id that every text begins with, such as `tokenizer["[CLS]"]`; see `text.add_special_tokens`.
         eos: the id that every text ends with.
-        weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        dtype: storage format of the weights: "float32", "float16", or "int8".
+        max_bytes: maximum size of the model in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
@@ -70,8 +70,8 @@ def classify(
 
     Raises:
         TypeError: a page cannot encode with an object such as `tokenizer`.
-        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the text is empty
-            or too long; labels and logits differ in number.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds `max_bytes`; the text is
+            empty or too long; labels and logits differ in number.
     """
     check_labels(labels)
     tokenizer = subwords.as_tokenizer(tokenizer)
@@ -80,7 +80,7 @@ def classify(
         "before": requirements.check_id(tokenizer, "bos", bos),
         "after": requirements.check_id(tokenizer, "eos", eos),
     }
-    program = requirements.text_program(model, tokenizer, None if kernel else weights)
+    program = requirements.text_program(model, tokenizer, None if kernel else dtype)
     context = requirements.context_length(program)
     ids = requirements.frame_text(tokenizer.encode(text), special_tokens, context)
     requirements.check_embeddings(model, tokenizer, program)
@@ -102,7 +102,7 @@ def classify(
             "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
         )
         picture = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
-        return studio_view(document, picture, {"read": program}, budget)
+        return studio_view(document, picture, {"read": program}, max_bytes)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return _probabilities(labels, outputs["logits"], title, tokenizer.decode(request.inputs[0][0]))

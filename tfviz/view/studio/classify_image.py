@@ -39,8 +39,8 @@ def classify_image(
     *,
     picture: Any = None,
     grid: tuple[int, int] | None = None,
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -61,8 +61,8 @@ def classify_image(
         title: the title.
         picture: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
         grid: rows and columns of patches; None: those of square patches.
-        weights: storage format of weights and pixels: "float32", "float16", or "int8".
-        budget: maximum size of model and pixels in the page as base64, in bytes; None: no limit.
+        dtype: storage format of weights and pixels: "float32", "float16", or "int8".
+        max_bytes: maximum size of model and pixels in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the last request.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
@@ -71,14 +71,14 @@ def classify_image(
     Raises:
         TypeError: `picture` is not a picture.
         ValueError: the model cannot process the pixels; its patches cannot be found; it cannot be exported (the message
-            gives the reason) or exceeds the budget; labels and logits differ in number.
+            gives the reason) or exceeds `max_bytes`; labels and logits differ in number.
     """
     check_labels(labels)
     if grid is not None:
         at_least(1, rows=grid[0], columns=grid[1])
     patched = patched_pixels(model, check_pixels(pixels), grid)
     drawn = _picture(picture, patched.pixels)
-    program = image_program(model, patched, None if kernel else weights)
+    program = image_program(model, patched, None if kernel else dtype)
     none = torch.zeros(patched.count, dtype=torch.bool)
     logits = program(none)["logits"]
     check_label_logits(labels, logits, "picture")
@@ -99,7 +99,7 @@ def classify_image(
         return classified_image(drawn, patched.grid, hidden, labels, shares, title)
 
     if isinstance(program, Program):
-        return studio_view(document, static_picture(none, logits), {"read": program}, budget)
+        return studio_view(document, static_picture(none, logits), {"read": program}, max_bytes)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return static_picture(request.inputs[0], outputs["logits"])

@@ -37,8 +37,8 @@ def fill(
     masked: int | Sequence[int] | None = None,
     compare_with: Sequence[Any] | None = None,
     add_special_tokens: bool = True,
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -54,8 +54,8 @@ def fill(
         masked: index or indices of the words masked first, where white space separates words; None: the middle word.
         compare_with: a causal model, such as `models.GPT`, its tokenizer and, optionally, the id that begins its texts.
         add_special_tokens: whether texts begin with `[CLS]` and end with `[SEP]`, if the tokenizer has them.
-        weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        dtype: storage format of the weights: "float32", "float16", or "int8".
+        max_bytes: maximum size of the model in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
@@ -63,8 +63,8 @@ def fill(
 
     Raises:
         TypeError: a page cannot encode with an object such as `tokenizer`.
-        ValueError: a model cannot be exported (the message gives the reason), or the models exceed the budget; the text
-            is empty or too long; the tokenizer has no `[MASK]`; `masked` is not a word of the text.
+        ValueError: a model cannot be exported (the message gives the reason), or the models exceed `max_bytes`; the
+            text is empty or too long; the tokenizer has no `[MASK]`; `masked` is not a word of the text.
     """
     tokenizer = subwords.as_tokenizer(tokenizer)
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
@@ -76,7 +76,7 @@ def fill(
     positions = _masked_positions(tokenizer, text, masked)
     added = special if add_special_tokens else {}
     special_tokens: SpecialTokens = {"before": added.get("cls"), "after": added.get("sep")}
-    stored = None if kernel else weights
+    stored = None if kernel else dtype
     program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)
     context = requirements.context_length(program)
@@ -106,7 +106,7 @@ def fill(
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
         answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
         picture = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
-        return studio_view(document, picture, programs, budget)
+        return studio_view(document, picture, programs, max_bytes)
     draw_static, axis_tokens = _draw_first_gap(tokenizer, special["mask"], title), requirements.text_axes(tokenizer)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_tokens, tokenizers)
 
@@ -136,7 +136,7 @@ def _masked_positions(tokenizer: Any, text: str, masked: int | Sequence[int] | N
         raise ValueError("the text has no words; give one to mask")
     if not wanted or not all(0 <= number < len(words) for number in wanted):
         raise ValueError(f"masked is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
-    return [position for position, number in enumerate(tokenizer.spans(text)) if number in wanted]
+    return [position for position, number in enumerate(tokenizer.word_ids(text)) if number in wanted]
 
 
 class _Comparison(NamedTuple):
@@ -157,13 +157,13 @@ class _Comparison(NamedTuple):
     context: int
 
     @classmethod
-    def from_parts(cls, parts: Sequence[Any], text: str, weights: str | None) -> _Comparison:
+    def from_parts(cls, parts: Sequence[Any], text: str, dtype: str | None) -> _Comparison:
         """Return the comparison with a model, its tokenizer and, optionally, the id that begins its texts.
 
         Args:
             parts: model, tokenizer and, optionally, first id.
             text: a text that the tokenizer must be able to encode.
-            weights: storage format of the exported weights; None: the model stays in Python.
+            dtype: storage format of the exported weights; None: the model stays in Python.
 
         Raises:
             ValueError: `parts` holds anything else, the tokenizer does not fit the model, or it cannot encode the text.
@@ -175,9 +175,9 @@ class _Comparison(NamedTuple):
         model, tokenizer, first = (*parts, None)[:3]
         tokenizer = subwords.as_tokenizer(tokenizer)
         before = requirements.check_id(tokenizer, "the id that the texts of compare_with begin with", first)
-        tokenizer_spec = requirements.tokenizer_document(tokenizer, weights is None)
+        tokenizer_spec = requirements.tokenizer_document(tokenizer, dtype is None)
         tokenizer.encode(text)  # raises an error if it cannot encode the text
-        program = requirements.text_program(model, tokenizer, weights)
+        program = requirements.text_program(model, tokenizer, dtype)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
         requirements.check_logits_width(width, tokenizer, "its tokenizer")
         requirements.check_embeddings(model, tokenizer, program, "its tokenizer")

@@ -140,13 +140,13 @@ def _square_patches(tokens: int, height: int, width: int) -> Shape | None:
     return None
 
 
-def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None) -> Program | LocalProgram:
+def image_program(model: nn.Module, patched: PatchedPixels, dtype: str | None) -> Program | LocalProgram:
     """Return a program that computes logits, [1, label], from the hidden patches, a boolean for each.
 
     Args:
         model: the model.
         patched: the pixels and their patches.
-        weights: storage format of the exported weights; None: the model stays in Python.
+        dtype: storage format of the exported weights; None: the model stays in Python.
 
     Raises:
         ValueError: the model returns no logits, or cannot be exported.
@@ -155,8 +155,8 @@ def image_program(model: nn.Module, patched: PatchedPixels, weights: str | None)
     def read(hidden: Tensor) -> dict[str, Tensor]:
         return {"logits": extract_logits(model(patched.without(hidden)))}
 
-    if weights is None:
+    if dtype is None:
         return LocalProgram(model, read, {"hidden": "bool"})
     check_weights(model)
     none = torch.zeros(patched.count, dtype=torch.bool, device=patched.pixels.device)
-    return export(read, none, weights=weights)
+    return export(read, none, dtype=dtype)

@@ -44,8 +44,8 @@ def patch(
     title: str = "Patch",
     *,
     answers: Sequence[str | int] | None = None,
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | PatchWidget:
@@ -67,8 +67,8 @@ def patch(
         title: the title.
         answers: the tokens after the clean and the corrupt text whose logits are compared: texts of one token each,
             such as `(" Mary", " John")`, or ids; None: the likeliest next token of each text.
-        weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        dtype: storage format of the weights: "float32", "float16", or "int8".
+        max_bytes: maximum size of the model in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the corrupt text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
@@ -77,7 +77,7 @@ def patch(
     Raises:
         TypeError: `tokenizer` is not a tokenizer.
         ValueError: the texts have different numbers of tokens, or none, or too many; an answer is not one token; the
-            model cannot be exported or patched (the message gives the reason), or exceeds the budget.
+            model cannot be exported or patched (the message gives the reason), or exceeds `max_bytes`.
     """
     tokenizer = subwords.as_tokenizer(tokenizer)
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
@@ -105,7 +105,7 @@ def patch(
         widget = PatchWidget(model, tokenizer, document, sites, ids, draw)
         _check_logits(widget.logits, tokenizer)
         return widget
-    program = export_patching(model, sites, weights)
+    program = export_patching(model, sites, dtype)
     logits = [_unpatched(program, sites, one) for one in ids]
     _check_logits(logits, tokenizer)
     picture = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
@@ -113,7 +113,7 @@ def patch(
     answered = [own if token < 0 else token for token, own in zip(chosen, likeliest)]
     if len(sites.blocks) * len(ids[0]) <= MAX_PLACES and len(set(answered)) == 2:
         picture = _patched_places(model, tokenizer, sites, ids, answered, picture)
-    return studio_view(document, picture, {"read": program}, budget)
+    return studio_view(document, picture, {"read": program}, max_bytes)
 
 
 def _check_logits(logits: Sequence[Tensor], tokenizer: Any) -> None:

@@ -115,7 +115,7 @@ def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Ten
     return None
 
 
-def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Program:
+def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
     """Export a model as a program whose activations can be replaced at chosen places.
 
     The program takes ids [1, position], `stream_at` [layer, position], `streams` [layer, position, dim], `heads_at`
@@ -126,7 +126,7 @@ def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Progra
     Args:
         model: returns logits, or an object that has them as `.logits`, for ids [batch, position].
         sites: where the model can be patched.
-        weights: storage format of the weights; see `export`.
+        dtype: storage format of the weights; see `export`.
 
     Raises:
         ValueError: the model cannot be exported.
@@ -159,7 +159,7 @@ def export_patching(model: nn.Module, sites: PatchSites, weights: str) -> Progra
         torch.zeros(layers[1], count, sites.heads, sites.size, device=ids.device),
     )
     lengths = {"ids": 1, "stream_at": 1, "streams": 1, "heads_at": 2, "heads": 1}
-    return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, weights=weights)
+    return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, dtype=dtype)
 
 
 def patched_logits(

@@ -59,13 +59,13 @@ def check_weights(model: nn.Module) -> None:
         if weight.is_floating_point() and weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
                 f"{path} is {str(weight.dtype).removeprefix('torch.')}, and a page computes in float32: give "
-                "model.float(); `weights` sets their storage format; or take kernel=True"
+                "model.float(); `dtype` sets their storage format; or take kernel=True"
             )
     for path, module in model.named_modules():
         if type(module).__module__.startswith(QUANTIZED_PACKAGES):
             raise ValueError(
                 f"{path or type(model).__name__} was quantized by PyTorch, which no page computes with: give the model "
-                'as it was before, with weights="int8" to send a byte for each weight, or take kernel=True'
+                'as it was before, with dtype="int8" to send a byte for each weight, or take kernel=True'
             )
 
 
@@ -143,13 +143,13 @@ def text_axes(tokenizer: Any) -> AxisWords:
     return words
 
 
-def text_program(model: nn.Module, tokenizer: Any, weights: str | None) -> Program | LocalProgram:
+def text_program(model: nn.Module, tokenizer: Any, dtype: str | None) -> Program | LocalProgram:
     """Return a program that computes logits from the ids of one text, [1, position], of any length.
 
     Args:
         model: the model.
         tokenizer: its tokenizer.
-        weights: storage format of the exported weights; None: the model stays in Python.
+        dtype: storage format of the exported weights; None: the model stays in Python.
 
     Raises:
         ValueError: the model has no weights, or cannot be exported.
@@ -159,11 +159,11 @@ def text_program(model: nn.Module, tokenizer: Any, weights: str | None) -> Progr
         return {"logits": extract_logits(model(ids))}
 
     device = weights_device(model)
-    if weights is None:
+    if dtype is None:
         return LocalProgram(model, read, {"ids": len(tokenizer)})
     check_weights(model)
     example = torch.arange(3, device=device)[None] % 2 + 1  # id 0 is padding
-    return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
+    return export(read, example, lengths={"ids": {1: "words"}}, dtype=dtype)
 
 
 def check_finite(logits: Tensor) -> None:

@@ -33,11 +33,11 @@ from tfviz.view.studio.strongest_head import HeadState
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
 
-MAX_WIDTH = 8  # largest beam width
-MAX_ALPHA = 2.0  # largest exponent of the length penalty
+MAX_NUM_BEAMS = 8  # largest beam width
+MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # generated tokens in the static picture
 # what `examples` can set
-STATE_KEYS = ("sentence", "width", "alpha", "off", "layer", "head")
+STATE_KEYS = ("sentence", "num_beams", "length_penalty", "off", "layer", "head")
 
 
 def translate(
@@ -46,19 +46,19 @@ def translate(
     sentence: str,
     title: str = "Which words does it translate from?",
     *,
-    width: int = 1,
-    alpha: float = 0.6,
+    num_beams: int = 1,
+    length_penalty: float = 0.6,
     max_new_tokens: int = 100,
     eos: str | None = "[EOS]",
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Explore an encoder-decoder: type a sentence, watch the beam search, force a word, switch heads off.
 
     The model is embedded in the page and runs there. The translation equals the result of `generate.translate` with the
-    same width, alpha and max_new_tokens, up to the rounding of the weights.
+    same num_beams, length_penalty and max_new_tokens, up to the rounding of the weights.
 
     Args:
         model: has `encode` and `decode`, like `models.Transformer`.
@@ -67,12 +67,12 @@ def translate(
             are accepted as in `write`.
         sentence: the sentence shown first.
         title: the title.
-        width: initial beam width, 1 to 8; see `generate.beam.steps`.
-        alpha: initial exponent of the length penalty, 0 to 2.
+        num_beams: initial beam width, 1 to 8; see `generate.beam.steps`.
+        length_penalty: initial exponent of the length penalty, 0 to 2.
         max_new_tokens: maximum number of tokens in a translation, including its end token.
         eos: the token that ends each source, as in training; None: no such token.
-        weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        dtype: storage format of the weights: "float32", "float16", or "int8".
+        max_bytes: maximum size of the model in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the cross-attention of the last text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as
@@ -80,12 +80,13 @@ def translate(
 
     Raises:
         TypeError: a page cannot encode with an object such as a tokenizer passed.
-        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; `width`, `alpha`
-            or `max_new_tokens` is out of range; the sentence is too long, or empty with `eos=None`; there are not one
-            or two tokenizers, they do not fit the model, or they lack a special token; its logits are not finite.
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds `max_bytes`; `num_beams`,
+            `length_penalty` or `max_new_tokens` is out of range; the sentence is too long, or empty with `eos=None`;
+            there are not one or two tokenizers, they do not fit the model, or they lack a special token; its logits are
+            not finite.
     """
-    checks.between(1, MAX_WIDTH, width=width)
-    checks.between(0, MAX_ALPHA, alpha=alpha)
+    checks.between(1, MAX_NUM_BEAMS, num_beams=num_beams)
+    checks.between(0, MAX_LENGTH_PENALTY, length_penalty=length_penalty)
     checks.at_least(1, max_new_tokens=max_new_tokens)
     source, target = _tokenizers(tokenizers)
     _check_model(model)
@@ -93,7 +94,7 @@ def translate(
     source_end = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *source_end])
     programs: dict[str, Any] = (
-        _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
+        _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, dtype))
     )
     _check_tokenizers(programs, source, target)
     max_source, max_target = (
@@ -107,15 +108,17 @@ def translate(
     document: TranslateDocument = {
         "kind": "translate", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [requirements.tokenizer_document(tokenizer, kernel) for tokenizer in own],
-        "max_tokens": max_tokens, "max_source": max_source, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA,
+        "max_tokens": max_tokens, "max_source": max_source, "max_num_beams": MAX_NUM_BEAMS,
+        "max_length_penalty": MAX_LENGTH_PENALTY,
         "begin": bos, "end": eos_id, "suppressed": suppressed, "source_end": source_end, "axes": ["written", "read"],
         "state": {
-            **STUDIO_STATE, "sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": max_tokens,
+            **STUDIO_STATE, "sentence": sentence, "num_beams": num_beams, "length_penalty": length_penalty,
+            "prefix": [], "steps": max_tokens,
             "node": None, "forced": [],
         },
     }  # fmt: skip
     if not kernel:
-        return _view_in_page(document, programs, ids, source, target, budget)
+        return _view_in_page(document, programs, ids, source, target, max_bytes)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[bos]]), memory["states"], memory["attention_mask"]]}
     draw_static, axis_tokens = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
@@ -123,7 +126,12 @@ def translate(
 
 
 def _view_in_page(
-    document: TranslateDocument, programs: dict[str, Any], ids: Tensor, source: Any, target: Any, budget: float | None
+    document: TranslateDocument,
+    programs: dict[str, Any],
+    ids: Tensor,
+    source: Any,
+    target: Any,
+    max_bytes: float | None,
 ) -> View:
     """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
     tokens, shares = _greedy(document, programs, ids, len(target))
@@ -133,7 +141,7 @@ def _view_in_page(
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
     picture = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
-    return studio_view(document, picture, programs, budget)
+    return studio_view(document, picture, programs, max_bytes)
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
@@ -217,7 +225,7 @@ def _special_id(tokenizer: Any, token: str, name: str) -> int:
         raise ValueError(
             f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
             "text.train_whole_words and text.train_bpe make; of a tokenizer of others, say which tokens do so with "
-            'text.Subwords(tokenizer, {"bos": "<s>", "eos": "</s>"})'
+            'text.SubwordTokenizer(tokenizer, {"bos": "<s>", "eos": "</s>"})'
         ) from error
 
 

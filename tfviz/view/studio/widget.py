@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfviz.extras import extra
 from tfviz.look import AttentionMaps, Capture
-from tfviz.look.quantize import quantize
+from tfviz.look.quantization import quantize_unchecked
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.figures.palette import shorten
@@ -132,7 +132,7 @@ def packed_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
     for site in captured:
         weights, allowed = captured.invocations(site)[-1]
         patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
-        pieces.append(_bytes(weights.float() if exact else quantize(weights.float())))
+        pieces.append(_bytes(weights.float() if exact else quantize_unchecked(weights.float())))
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
 
 

@@ -43,8 +43,8 @@ def write(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int = 0,
-    weights: str = "float16",
-    budget: float | None = MAX_PAGE_BYTES,
+    dtype: str = "float16",
+    max_bytes: float | None = MAX_PAGE_BYTES,
     kernel: bool = False,
     examples: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
@@ -64,8 +64,8 @@ def write(
         top_k: initial number of tokens to sample from; None: all.
         top_p: initial probability mass of the tokens to sample from, above 0 and up to 1; None: all tokens.
         seed: initial seed, from 0 to 2**53 - 1.
-        weights: storage format of the weights: "float32", "float16", or "int8".
-        budget: maximum size of the model in the page as base64, in bytes; None: no limit.
+        dtype: storage format of the weights: "float32", "float16", or "int8".
+        max_bytes: maximum size of the model in the page as base64, in bytes; None: no limit.
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the last state.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"A sonnet":
@@ -73,7 +73,7 @@ def write(
 
     Raises:
         TypeError: `tokenizer` is not a tokenizer that a page can use.
-        ValueError: the model cannot be exported (the message gives the reason) or exceeds the budget; the prompt is
+        ValueError: the model cannot be exported (the message gives the reason) or exceeds `max_bytes`; the prompt is
             empty or too long; the tokenizer does not fit the model; an initial value is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
@@ -97,18 +97,18 @@ def write(
     }  # fmt: skip
     if kernel:
         return _widget(model, tokenizer, document)
-    programs = export_language_model(model, weights)
+    programs = export_language_model(model, dtype)
     requirements.check_logits_width(
         programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], tokenizer
     )
     requirements.check_embeddings(model, tokenizer, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, :, : len(tokenizer)]
-    if weights == "int8" and len(ids) > 1:
+    if dtype == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
     answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
     bars = next_tokens(answer.names, answer.bars[""], title, prompt)
     picture = studio_picture(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
-    return studio_view(document, picture, programs, budget)
+    return studio_view(document, picture, programs, max_bytes)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:

@@ -51,9 +51,9 @@ export class Grid {
    * @param {string[]} cols
    * @param {Uint8Array} codes
    * @param {Uint8Array} state
-   * @param {Look & { values?: NumberList | null, block?: number }} [look]
+   * @param {Look & { values?: NumberList | null, poolSize?: number }} [look]
    */
-  constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
+  constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, poolSize = 1 } = {}) {
     this.rows = rows;
     this.cols = cols;
     this.codes = codes;
@@ -61,7 +61,7 @@ export class Grid {
     this.values = values;
     this.scale = scale;
     this.limit = limit;
-    this.block = block;
+    this.poolSize = poolSize;
   }
 
   /**
@@ -104,7 +104,7 @@ export class Grid {
    * @param {number} [_col]
    */
   blockAt(_row, _col) {
-    return this.block;
+    return this.poolSize;
   }
 
   /** @param {number} row */

@@ -8,7 +8,7 @@ import { TopKeys } from "./top-keys.js";
 /** @import { HeadsDocument } from "../documents.js" */
 /** @import { AnyGrid, Range } from "../types.js" */
 /**
- * @typedef {(part: number, layer: number, head: number, where: { block: number } | Range) => Promise<Uint8Array>} AskCodes
+ * @typedef {(part: number, layer: number, head: number, where: { poolSize: number } | Range) => Promise<Uint8Array>} AskCodes
  *   returns the codes of a head that the page does not contain in full: those of its open cells or, if parts have key ranges, of all cells in a
  *   range
  */
@@ -78,7 +78,7 @@ export class HeadSource extends PageData {
    */
   topKeysGrid(part, headIndex) {
     const { rows, cols } = this.parts[part];
-    return this.rangeGrid(part, headIndex, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.block ?? 1);
+    return this.rangeGrid(part, headIndex, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.poolSize ?? 1);
   }
 
   /**
@@ -87,20 +87,20 @@ export class HeadSource extends PageData {
    * @param {number} headIndex
    * @param {[from: number, to: number]} down
    * @param {[from: number, to: number]} across
-   * @param {number} block
+   * @param {number} poolSize
    */
-  async rangeGrid(part, headIndex, down, across, block) {
+  async rangeGrid(part, headIndex, down, across, poolSize) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
-    const range = { rows: down, cols: across, block };
+    const range = { rows: down, cols: across, poolSize };
     const top = this.topKeysOf(part);
     const codes = await (top
       ? top.codes(headIndex, range)
       : this.requestCodes(part, Math.floor(headIndex / heads), headIndex % heads, range));
-    const state = await this.rangeStates(key_ranges?.[headIndex] ?? null, down, across, block);
-    const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, block, state);
+    const state = await this.rangeStates(key_ranges?.[headIndex] ?? null, down, across, poolSize);
+    const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, poolSize, state);
     if (!top) return grid;
     for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
-    return Object.assign(grid, { rest: block === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
+    return Object.assign(grid, { rest: poolSize === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
   }
 
   /** @param {number} part @param {number} at @param {[number, number, number]} piece */
@@ -116,7 +116,7 @@ export class HeadSource extends PageData {
    */
   isPartial(part, layer, head) {
     const top = this.topKeysOf(part);
-    if (top) return top.block > 1;
+    if (top) return top.poolSize > 1;
     return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
   }
 
@@ -140,7 +140,7 @@ export class HeadSource extends PageData {
     return grid;
   }
 
-  /** @param {number} part @param {number} layer @param {number} head @param {{ block: number } | Range} range */
+  /** @param {number} part @param {number} layer @param {number} head @param {{ poolSize: number } | Range} range */
   requestCodes(part, layer, head, range) {
     if (!this.ask) throw new Error("the page has no more of this head");
     return this.ask(part, layer, head, range);
@@ -150,23 +150,23 @@ export class HeadSource extends PageData {
   async loadFull(part, layer, head) {
     const { rows, cols, key_ranges, heads } = this.parts[part];
     const at = layer * heads + head;
-    if (!key_ranges) return this.decodedHead(part, at, await this.requestCodes(part, layer, head, { block: 1 }), 1);
-    let block = 1;
-    while ((rows.length * cols.length) / block ** 2 > MAX_HEAD_CELLS) block *= 2;
-    const overview = await this.rangeGrid(part, at, [0, rows.length], [0, cols.length], block);
-    if (block === 1) return overview;
+    if (!key_ranges) return this.decodedHead(part, at, await this.requestCodes(part, layer, head, { poolSize: 1 }), 1);
+    let poolSize = 1;
+    while ((rows.length * cols.length) / poolSize ** 2 > MAX_HEAD_CELLS) poolSize *= 2;
+    const overview = await this.rangeGrid(part, at, [0, rows.length], [0, cols.length], poolSize);
+    if (poolSize === 1) return overview;
     const tiled = new TiledGrid(rows, cols, overview, (...range) => this.rangeGrid(part, at, ...range));
     return Object.assign(tiled, { rest: (await this.topKeysOf(part)?.head(at))?.rest ?? null });
   }
 
-  /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} block */
-  async decodedHead(part, at, packed, block) {
+  /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} poolSize */
+  async decodedHead(part, at, packed, poolSize) {
     const { rows, cols, masks, key_ranges } = this.parts[part];
     if (key_ranges) {
-      const state = await this.rangeStates(key_ranges[at], [0, rows.length], [0, cols.length], block);
-      return this.gridOfBlocks(rows, cols, packed, block, state);
+      const state = await this.rangeStates(key_ranges[at], [0, rows.length], [0, cols.length], poolSize);
+      return this.gridOfBlocks(rows, cols, packed, poolSize, state);
     }
-    if (block > 1) return this.coarseHead(part, packed, block, masks ? masks[at] : null);
+    if (poolSize > 1) return this.coarseHead(part, packed, poolSize, masks ? masks[at] : null);
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
     for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
@@ -185,45 +185,45 @@ export class HeadSource extends PageData {
     return all.subarray(at * cells, (at + 1) * cells);
   }
 
-  /** @param {number} part @param {Uint8Array} codes @param {number} block @param {number | null} mask */
-  async coarseHead(part, codes, block, mask) {
+  /** @param {number} part @param {Uint8Array} codes @param {number} poolSize @param {number | null} mask */
+  async coarseHead(part, codes, poolSize, mask) {
     const { rows, cols } = this.parts[part];
-    const state = await this.cached(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
-      this.blockStates(part, block, mask),
+    const state = await this.cached(`${mask} ${rows.length} ${cols.length} ${poolSize}`, () =>
+      this.blockStates(part, poolSize, mask),
     );
-    return this.gridOfBlocks(rows, cols, codes, block, state);
+    return this.gridOfBlocks(rows, cols, codes, poolSize, state);
   }
 
   /**
    * @param {string[]} rows
    * @param {string[]} cols
    * @param {Uint8Array} codes
-   * @param {number} block
+   * @param {number} poolSize
    * @param {Uint8Array} state
    */
-  gridOfBlocks(rows, cols, codes, block, state) {
-    if (block === 1) return new Grid(rows, cols, codes, state);
+  gridOfBlocks(rows, cols, codes, poolSize, state) {
+    if (poolSize === 1) return new Grid(rows, cols, codes, state);
     /** @param {string[]} words */
     const blockNames = (words) =>
-      words.flatMap((word, i) => (i % block ? [] : [`${word}…${words[Math.min(i + block, words.length) - 1]}`]));
-    return new Grid(blockNames(rows), blockNames(cols), codes, state, { block });
+      words.flatMap((word, i) => (i % poolSize ? [] : [`${word}…${words[Math.min(i + poolSize, words.length) - 1]}`]));
+    return new Grid(blockNames(rows), blockNames(cols), codes, state, { poolSize });
   }
 
   /**
    * Return the state of each block under a mask: open if any of its cells is.
    * @param {number} part
-   * @param {number} block
+   * @param {number} poolSize
    * @param {number | null} mask
    */
-  async blockStates(part, block, mask) {
+  async blockStates(part, poolSize, mask) {
     const { rows, cols } = this.parts[part];
-    const colCount = Math.ceil(cols.length / block);
+    const colCount = Math.ceil(cols.length / poolSize);
     const fine = await this.mask(mask, rows.length * cols.length);
-    const state = new Uint8Array(Math.ceil(rows.length / block) * colCount).fill(FORBIDDEN);
+    const state = new Uint8Array(Math.ceil(rows.length / poolSize) * colCount).fill(FORBIDDEN);
     for (let row = 0, i = 0; row < rows.length; row++) {
-      const start = Math.floor(row / block) * colCount;
+      const start = Math.floor(row / poolSize) * colCount;
       for (let col = 0; col < cols.length; col++, i++)
-        if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
+        if (fine[i] === OPEN) state[start + Math.floor(col / poolSize)] = OPEN;
     }
     return state;
   }
@@ -245,19 +245,19 @@ export class HeadSource extends PageData {
    * @param {number | null} index
    * @param {[from: number, to: number]} rows
    * @param {[from: number, to: number]} cols
-   * @param {number} block
+   * @param {number} poolSize
    */
-  async rangeStates(index, [top, bottom], [left, right], block) {
-    const colCount = Math.ceil((right - left) / block);
-    const state = new Uint8Array(Math.ceil((bottom - top) / block) * colCount);
+  async rangeStates(index, [top, bottom], [left, right], poolSize) {
+    const colCount = Math.ceil((right - left) / poolSize);
+    const state = new Uint8Array(Math.ceil((bottom - top) / poolSize) * colCount);
     if (index === null) return state;
     const ranges = await this.keyRanges(index);
     state.fill(FORBIDDEN);
     for (let row = top; row < bottom; row++) {
       const first = Math.max(0, ranges[row] - left);
       const stop = Math.min(right, ranges[ranges.length / 2 + row]) - left;
-      const start = Math.floor((row - top) / block) * colCount;
-      if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
+      const start = Math.floor((row - top) / poolSize) * colCount;
+      if (stop > first) state.fill(OPEN, start + Math.floor(first / poolSize), start + Math.ceil(stop / poolSize));
     }
     return state;
   }

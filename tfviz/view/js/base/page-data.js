@@ -21,7 +21,7 @@ export class PageData {
     this.data = data;
   }
 
-  /** @param {Piece | [start: number, length: number, block: number]} piece */
+  /** @param {Piece | [start: number, length: number, poolSize: number]} piece */
   slice([start, length]) {
     if (typeof this.data !== "string") return this.data.subarray(start, start + length);
     // every piece begins at a multiple of three bytes, which is a multiple of four letters of base64

@@ -85,16 +85,16 @@ export function profile(grid, part, side, index) {
   const values = new Float32Array(other.length);
   const state = new Uint8Array(other.length);
   const [row, col] = [finder(grid, part, "rows"), finder(grid, part, "cols")];
-  let block = 1;
+  let poolSize = 1;
   for (let i = 0; i < other.length; i++) {
     const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
     const exists = !cell.includes(-1);
     state[i] = exists ? grid.stateAt(cell[0], cell[1]) : ABSENT;
     values[i] = exists ? grid.at(cell[0], cell[1]) : 0;
-    if (exists) block = Math.max(block, grid.blockAt(cell[0], cell[1]));
+    if (exists) poolSize = Math.max(poolSize, grid.blockAt(cell[0], cell[1]));
   }
   const { scale } = grid;
-  const column = new Grid(other, [part[side][index]], new Uint8Array(0), state, { values, scale, block });
+  const column = new Grid(other, [part[side][index]], new Uint8Array(0), state, { values, scale, poolSize });
   return /** @type {Profile} */ (column);
 }
 
@@ -107,10 +107,11 @@ export function profile(grid, part, side, index) {
 function finder(grid, part, axis) {
   const visibleKeys = axis === "cols" && grid instanceof Grid ? grid.visibleKeys : null;
   const count = visibleKeys && grid instanceof Grid ? grid.keys : grid[axis].length;
-  let block = 1; // as Python cuts them
-  while (Math.ceil(part[axis].length / block) > count) block *= 2;
+  let poolSize = 1; // as Python cuts them
+  while (Math.ceil(part[axis].length / poolSize) > count) poolSize *= 2;
   const at = visibleKeys && new Map(visibleKeys.map((col, i) => [col, i]));
-  return (/** @type {number} */ index) => (at ? (at.get(Math.floor(index / block)) ?? -1) : Math.floor(index / block));
+  return (/** @type {number} */ index) =>
+    at ? (at.get(Math.floor(index / poolSize)) ?? -1) : Math.floor(index / poolSize);
 }
 
 /**

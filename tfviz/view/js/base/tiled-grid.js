@@ -26,7 +26,7 @@ export class TiledGrid {
    * @param {string[]} rows
    * @param {string[]} cols
    * @param {Grid} overview in blocks
-   * @param {(rows: [from: number, to: number], cols: [from: number, to: number], block: number) => Promise<Grid>} ask gives a part
+   * @param {(rows: [from: number, to: number], cols: [from: number, to: number], poolSize: number) => Promise<Grid>} ask gives a part
    */
   constructor(rows, cols, overview, ask) {
     this.rows = rows;
@@ -62,24 +62,24 @@ export class TiledGrid {
    * @param {number} pixels
    */
   async refine(window, pixels) {
-    let block = 1;
-    while (Math.max(window.width, window.height) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
+    let poolSize = 1;
+    while (Math.max(window.width, window.height) / poolSize > BLOCKS_PER_PIXEL * pixels) poolSize *= 2;
     if (
-      block >= this.overview.block ||
-      (this.closeUp && this.closeUp.grid.block <= block && covers(this.closeUp, window))
+      poolSize >= this.overview.poolSize ||
+      (this.closeUp && this.closeUp.grid.poolSize <= poolSize && covers(this.closeUp, window))
     )
       return false;
     const isCurrent = this.requests.begin();
     /** @type {(from: number, size: number, count: number) => [from: number, to: number]} */
     const span = (from, size, count) => {
-      const low = Math.max(0, Math.floor((from - size * MARGIN_SHARE) / block) * block);
-      return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN_SHARE)) / block) * block)];
+      const low = Math.max(0, Math.floor((from - size * MARGIN_SHARE) / poolSize) * poolSize);
+      return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN_SHARE)) / poolSize) * poolSize)];
     };
     const [rows, cols] = [
       span(window.y, window.height, this.rows.length),
       span(window.x, window.width, this.cols.length),
     ];
-    const grid = await this.ask(rows, cols, block);
+    const grid = await this.ask(rows, cols, poolSize);
     if (!isCurrent()) return false;
     this.closeUp = { grid, at: [rows[0], cols[0]], ends: [rows[1], cols[1]] };
     this.version++;
@@ -124,7 +124,7 @@ export class TiledGrid {
     const exact = this.exactRows.get(row);
     if (exact) return [exact, 0, col];
     const { grid, at } = this.finestPart({ x: col, y: row, width: 1, height: 1 });
-    return [grid, Math.floor((row - at[0]) / grid.block), Math.floor((col - at[1]) / grid.block)];
+    return [grid, Math.floor((row - at[0]) / grid.poolSize), Math.floor((col - at[1]) / grid.poolSize)];
   }
 
   /** @param {number} row @param {number} col */
@@ -141,7 +141,7 @@ export class TiledGrid {
 
   /** @param {number} row @param {number} col */
   blockAt(row, col) {
-    return this.finestCell(row, col)[0].block;
+    return this.finestCell(row, col)[0].poolSize;
   }
 
   /** @param {number} index @param {"row" | "col"} along @param {number} maxCount */
@@ -155,9 +155,9 @@ const covers = ({ at, ends }, { x, y, width, height }) =>
   y >= at[0] && x >= at[1] && Math.ceil(y + height) <= ends[0] && Math.ceil(x + width) <= ends[1];
 
 /** @param {Part} part @param {Window} window @returns {Window} */
-const inCells = ({ at, grid: { block } }, { x, y, width, height }) => ({
-  x: (x - at[1]) / block,
-  y: (y - at[0]) / block,
-  width: width / block,
-  height: height / block,
+const inCells = ({ at, grid: { poolSize } }, { x, y, width, height }) => ({
+  x: (x - at[1]) / poolSize,
+  y: (y - at[0]) / poolSize,
+  width: width / poolSize,
+  height: height / poolSize,
 });

@@ -6,7 +6,7 @@ const MAX_SHEET_CELLS = 32e6; // of all heads in a sheet
 export class TopKeys {
   /** @type {Map<number, ReturnType<TopKeys["load"]>>} */
   heads = new Map();
-  block = 1;
+  poolSize = 1;
 
   /**
    * @param {import("../documents.js").MapsPart} part
@@ -18,7 +18,7 @@ export class TopKeys {
     this.weights = weights;
     this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * weights.length) / this.block ** 2 > MAX_SHEET_CELLS) this.block *= 2;
+    while ((rows.length * cols.length * weights.length) / this.poolSize ** 2 > MAX_SHEET_CELLS) this.poolSize *= 2;
   }
 
   /** @param {number} at */
@@ -43,15 +43,15 @@ export class TopKeys {
    * @param {number} at
    * @param {import("../types.js").Range} where
    */
-  async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
+  async codes(at, { rows: [top, bottom], cols: [left, right], poolSize }) {
     const { places, codes } = await this.head(at);
-    const colCount = Math.ceil((right - left) / block);
-    const blocks = new Uint8Array(Math.ceil((bottom - top) / block) * colCount);
+    const colCount = Math.ceil((right - left) / poolSize);
+    const blocks = new Uint8Array(Math.ceil((bottom - top) / poolSize) * colCount);
     for (let row = top; row < bottom; row++) {
-      const start = Math.floor((row - top) / block) * colCount;
+      const start = Math.floor((row - top) / poolSize) * colCount;
       for (let i = row * this.top; i < (row + 1) * this.top; i++) {
         if (places[i] < left || places[i] >= right) continue;
-        const cell = start + Math.floor((places[i] - left) / block);
+        const cell = start + Math.floor((places[i] - left) / poolSize);
         blocks[cell] = Math.max(blocks[cell], codes[i]);
       }
     }

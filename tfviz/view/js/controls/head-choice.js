@@ -285,7 +285,7 @@ const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(gro
  */
 function stretched(grid, part, largest) {
   /** @param {Side} side */
-  const longer = (side) => largest[side].filter((_, i) => i % grid.block === 0).slice(grid[side].length);
+  const longer = (side) => largest[side].filter((_, i) => i % grid.poolSize === 0).slice(grid[side].length);
   if (part.rows.length === largest.rows.length && part.cols.length === largest.cols.length) return grid;
   const [rows, cols] = [
     [...grid.rows, ...longer("rows")],
@@ -298,5 +298,5 @@ function stretched(grid, part, largest) {
     codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * cols.length);
     state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * cols.length);
   }
-  return new Grid(rows, cols, codes, state, { block: grid.block });
+  return new Grid(rows, cols, codes, state, { poolSize: grid.poolSize });
 }

@@ -1,9 +1,9 @@
 // A worker that computes attention weights. It loads heads { query, key, scale, rule }, and for a range { rows, cols,
-// block } of a head returns the codes of its blocks.
+// poolSize } of a head returns the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.js" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, rule: ArrayLike<number> | null }} HeadSpec */
-/** @typedef {{ rows: [number, number], cols: [number, number], block: number }} Range */
+/** @typedef {{ rows: [number, number], cols: [number, number], poolSize: number }} Range */
 
 import { Products } from "./products.js";
 import { answerRequests } from "./rpc.js";
@@ -51,23 +51,23 @@ class Head {
    * @param {Products} products
    * @param {Range} range
    */
-  encode(products, { rows: [top, bottom], cols: [left, right], block }) {
+  encode(products, { rows: [top, bottom], cols: [left, right], poolSize }) {
     const { width } = this;
     const needsAll = this.logSums.subarray(top, bottom).some(Number.isNaN);
     const [first, end] = needsAll ? [0, this.keys] : [left, right];
     products.free();
     const keys = products.store(this.key.subarray(first * width, end * width), end - first, width);
-    const columns = Math.ceil((right - left) / block);
-    const codes = new Uint8Array(Math.ceil((bottom - top) / block) * columns);
-    const step = Math.max(ROWS_PER_CHUNK, block);
+    const columns = Math.ceil((right - left) / poolSize);
+    const codes = new Uint8Array(Math.ceil((bottom - top) / poolSize) * columns);
+    const step = Math.max(ROWS_PER_CHUNK, poolSize);
     for (let start = top; start < bottom; start += step) {
       const count = Math.min(step, bottom - start);
       const scores = new Float32Array(count * (end - first));
       products.linear(this.query.subarray(start * width, (start + count) * width), count, keys, scores);
       for (let i = 0; i < count; i++) {
         const row = scores.subarray(i * (end - first), (i + 1) * (end - first));
-        const to = codes.subarray(Math.floor((start + i - top) / block) * columns);
-        this.encodeRow(start + i, row, first, [left, right], block, to);
+        const to = codes.subarray(Math.floor((start + i - top) / poolSize) * columns);
+        this.encodeRow(start + i, row, first, [left, right], poolSize, to);
       }
     }
     return codes;
@@ -78,10 +78,10 @@ class Head {
    * @param {Float32Array} scores of the keys from `start` on
    * @param {number} start
    * @param {[number, number]} range of keys that are wanted
-   * @param {number} block
+   * @param {number} poolSize
    * @param {Uint8Array} codes
    */
-  encodeRow(query, scores, start, [left, right], block, codes) {
+  encodeRow(query, scores, start, [left, right], poolSize, codes) {
     const { rule, scale, queries } = this;
     const [first, end] = rule ? [rule[query], rule[queries + query]] : [0, this.keys];
     if (Number.isNaN(this.logSums[query]))
@@ -90,7 +90,7 @@ class Head {
     const last = Math.min(end, right);
     for (let key = Math.max(first, left); key < last; key++) {
       const code = 255 * Math.exp((scores[key - start] * scale - logSum) / 2) + 0.5; // the root of an exponential
-      const at = block === 1 ? key - left : Math.floor((key - left) / block);
+      const at = poolSize === 1 ? key - left : Math.floor((key - left) / poolSize);
       if (code > codes[at]) codes[at] = code;
     }
   }

@@ -279,7 +279,7 @@ export class Explorer {
       const onto = choice.hasPicture && spreadAll(grids, part, choice.token);
       const grid = grids.get(chosen.join("."));
       // the text stands above maps of tokens whose weights are there in full
-      const row = onto || !grid || grid instanceof TiledGrid || grid.block > 1 ? null : choice.row(grid);
+      const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : choice.row(grid);
       const { outlined } = this.source.document;
       this.stages.sheet.show(
         { part, grids, chosen, marked: this.store.get("marked"), row, outlined, ...onto },

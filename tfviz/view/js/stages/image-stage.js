@@ -118,7 +118,7 @@ export class ImageStage {
     const readings = this.profiles.map((weights, i) => {
       const value =
         weights.stateAt(index, 0) === OPEN ? formatted(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
-      const bound = weights.stateAt(index, 0) === OPEN && weights.block > 1 ? "at most " : "";
+      const bound = weights.stateAt(index, 0) === OPEN && weights.poolSize > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));

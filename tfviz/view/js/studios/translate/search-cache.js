@@ -23,7 +23,7 @@ export class SearchCache {
   /** Return the search for the current choices. @param {number[]} ids of the source @param {Edit[]} edits */
   searchFor(ids, edits) {
     const { store, described } = this.studio;
-    const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
+    const [width, alpha, prefix] = [store.get("num_beams"), store.get("length_penalty"), store.get("prefix")];
     const { end, suppressed, max_tokens } = described;
     const reader = this.readerFor(ids, edits);
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);

@@ -74,7 +74,7 @@ export class TranslationView {
 
   /** Make the part with the alternatives at a place and the controls of the search. */
   nextParts() {
-    return [this.next.element, this.controls.width.element, this.controls.alpha.element];
+    return [this.next.element, this.controls.num_beams.element, this.controls.length_penalty.element];
   }
 
   /** Make the part of the search: its texts, and its tree. */
@@ -84,30 +84,36 @@ export class TranslationView {
     return this.search;
   }
 
-  /** @returns {Record<"width" | "alpha", SliderControl>} */
+  /** @returns {Record<"num_beams" | "length_penalty", SliderControl>} */
   makeControls() {
     const { store, described } = this.studio;
-    const { max_width, max_alpha } = described;
+    const { max_num_beams, max_length_penalty } = described;
     const control = (
       /** @type {string} */ name,
-      /** @type {"width" | "alpha"} */ key,
+      /** @type {"num_beams" | "length_penalty"} */ key,
       /** @type {Omit<Parameters<typeof slider>[1], "value" | "choose">} */ options,
     ) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
     const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
     const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
     return {
-      width: control("Beam", "width", { min: 1, max: max_width, text: widthText }),
-      alpha: control("Length penalty", "alpha", { min: 0, max: max_alpha, step: 0.1, text: alphaText }),
+      num_beams: control("Beam", "num_beams", { min: 1, max: max_num_beams, text: widthText }),
+      length_penalty: control("Length penalty", "length_penalty", {
+        min: 0,
+        max: max_length_penalty,
+        step: 0.1,
+        text: alphaText,
+      }),
     };
   }
 
   /** Show the current choices: the sentence and the settings of the search. */
   showChoices() {
     const { store } = this.studio;
-    this.showSearch(store.get("width"));
+    this.showSearch(store.get("num_beams"));
     this.showShading();
-    for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
+    for (const name of /** @type {const} */ (["num_beams", "length_penalty"]))
+      this.controls[name].show(store.get(name));
   }
 
   /** Open the search where several texts are kept: a greedy one has a single line, which stands above. @param {number} width */
@@ -138,7 +144,7 @@ export class TranslationView {
     this.translationText.show(current, store.get("prefix").length);
     this.next.show(current);
     this.showCost(current);
-    this.texts.show(columns, current.text.tokens, store.get("alpha"));
+    this.texts.show(columns, current.text.tokens, store.get("length_penalty"));
     this.showForced();
   }
 
@@ -146,7 +152,7 @@ export class TranslationView {
     const { columns, chosen, searching, store, tokenizer } = this.studio;
     const word = (/** @type {number} */ id) => tokenizer.tokens([id])[0];
     const forced = store.get("prefix").length;
-    this.tree.show({ columns, chosen, searching, word, alpha: store.get("alpha"), forced });
+    this.tree.show({ columns, chosen, searching, word, alpha: store.get("length_penalty"), forced });
   }
 
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */

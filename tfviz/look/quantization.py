@@ -8,7 +8,7 @@ from tfviz.checks import materialized
 from tfviz.shapes import Float, UInt8
 
 
-def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
+def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     """Return weights as bytes: 255 times their square root, with an error of at most 0.004.
 
     The square root gives small weights a finer resolution.
@@ -16,15 +16,15 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     Raises:
         ValueError: a number is not a weight from 0 to 1.
 
-    >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
+    >>> quantize(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
     """
     materialized(weights=weights)
     if weights.is_complex():
         raise ValueError(f"weights are {weights.dtype}; give real weights")
-    if not is_packable(weights):
+    if not is_quantizable(weights):
         raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
-    return quantize(weights.float().clamp(0, 1))
+    return quantize_unchecked(weights.float().clamp(0, 1))
 
 
 def range_problem(weights: Tensor) -> str:
@@ -38,40 +38,42 @@ def range_problem(weights: Tensor) -> str:
     return ""
 
 
-def is_packable(weights: Tensor) -> bool:
+def is_quantizable(weights: Tensor) -> bool:
     """Return whether all weights are from 0 to 1, up to rounding."""
     return not range_problem(weights)
 
 
-def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    """Pack weights that are known to be from 0 to 1; see `pack`."""
+def quantize_unchecked(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
+    """Quantize weights that are known to be from 0 to 1; see `quantize`."""
     return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
 
 
-def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
+def dequantize(stored: Tensor) -> Float[Tensor, "*any"]:
     """Return weights in float32 from any dtype in which they are stored.
 
     Raises:
-        ValueError: the tensor has neither a float dtype nor the bytes of `pack`.
+        ValueError: the tensor has neither a float dtype nor the bytes of `quantize`.
     """
     if stored.dtype != torch.uint8 and not stored.is_floating_point():
-        raise ValueError(f"weights are {stored.dtype}; give numbers of a float type, or uint8 as look.pack makes them")
+        raise ValueError(
+            f"weights are {stored.dtype}; give numbers of a float type, or uint8 as look.quantize makes them"
+        )
     return stored.float().div_(255).square_() if stored.dtype == torch.uint8 else stored.float()
 
 
-def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down across"]:
-    """Return the largest weight of each `block` x `block` cells of one head, as bytes.
+def pool_and_quantize(weights: Tensor, pool_size: int, where: str) -> UInt8[Tensor, "down across"]:
+    """Return the largest weight of each `pool_size` x `pool_size` cells of one head, as bytes.
 
     Raises:
         ValueError: a weight is not between 0 and 1; `where` names the head in the message.
     """
-    block = min(block, max(1, *weights.shape))
-    largest = max_pool_2d(weights, block)
+    pool_size = min(pool_size, max(1, *weights.shape))
+    largest = max_pool_2d(weights, pool_size)
     if weights.dtype == torch.uint8:
         return largest
     if problem := range_problem(largest):
         raise ValueError(f"{where} {problem}")
-    return pack(largest.float().clamp(0, 1))
+    return quantize(largest.float().clamp(0, 1))
 
 
 def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
