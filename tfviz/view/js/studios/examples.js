@@ -229,14 +229,14 @@ export function fillExamples(studio) {
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
 export function translateExamples(studio) {
   const { store, described } = studio;
-  const { width, alpha } = described.state;
-  const from = { off: [], node: null, rows: [], cols: [], prefix: [], width, alpha };
+  const { num_beams, length_penalty } = described.state;
+  const from = { off: [], node: null, rows: [], cols: [], prefix: [], num_beams, length_penalty };
   return [
     { name: "Translate it", act: () => store.set({ ...from, steps: described.max_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
     {
       name: "A beam of four",
-      act: () => store.set({ ...from, width: Math.min(4, described.max_width), steps: described.max_tokens }),
+      act: () => store.set({ ...from, num_beams: Math.min(4, described.max_num_beams), steps: described.max_tokens }),
     },
     {
       name: "Force the second likeliest first word",
