@@ -77,7 +77,7 @@ CASES = [
         r"weights are \[2, 3, 3\] and values \[2, 4, 5\]",
     ),
     ("measures.value_weighted_norms(torch.rand(3), torch.rand(3))", r"weights are \[3\] and values \[3\]"),
-    ("measures.head_scores(look.AttentionMaps(torch.eye(2)[None, None]))", "square maps of at least 3 words"),
+    ("measures.head_scores(look.AttentionMaps(torch.eye(2)[None, None]))", "square maps of at least 3 tokens"),
     ("look.ablate(gpt, lambda: None)", "measure gives a NoneType"),
     ("look.ablate(gpt, lambda: (gpt(source), None)[1])", "measure gives a NoneType; it must give one number"),
     ("look.ablate(gpt, lambda: gpt(source).sum() * NAN)", "measure gives nan"),

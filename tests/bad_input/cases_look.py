@@ -41,7 +41,7 @@ CASES = [
     ("AttentionMaps(torch.ones(1, 1, 2, 2), query_tokens=[b'a', b'\\xff']).query_tokens",
      r"= \['a', '\\\\xff'\]|\['a', "),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.ones(3, 3))", r"a mask of shape \[3, 3\] does not fit"),
-    ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.full((2, 2), -1e9))", "a mask is True where a query may look"),
+    ("AttentionMaps(torch.ones(1, 1, 2, 2), mask=torch.full((2, 2), -1e9))", "a mask is True where a query may attend"),
     ("AttentionMaps(torch.ones(1, 1, 2, 2), sites=['a', 'b'])", "sites has 2 labels, the maps have 1 layers"),
     (
         "AttentionMaps(torch.ones(1, 1, 2, 2), provenance={'a': torch.ones(2)}).save('x')",
@@ -189,7 +189,7 @@ CASES = [
     ('look.edits.pin([(0, 0)], 0.5)([[1.0]])', 'weights are a list; an edit takes a tensor'),
     (
         "look.measures.change(AttentionMaps(maps.weights, 'abc'), AttentionMaps(maps.weights, 'xyz'))",
-        "the words differ: \\['a', 'b', 'c'\\] and",
+        "the tokens differ: \\['a', 'b', 'c'\\] and",
     ),
     (
         'look.measures.distance(AttentionMaps(torch.eye(4)[None, None, 2:]))',

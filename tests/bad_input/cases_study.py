@@ -106,7 +106,7 @@ CASES = [
     ("change(sites='input')", r"input is \[2, 3\], torch\.int64; name sites of activations"),
     ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
     ("change(sites='blocks.0', each='head')", "each is 'head', and blocks.0 has no heads"),
-    ("change(each='position', words=['a', 'b'])", "there are 2 words and 3 positions; give one word for each"),
+    ("change(each='position', tokens=['a', 'b'])", "there are 2 tokens and 3 positions; give one word for each"),
     ("change(metric=lambda logits: logits.detach().sum(), by='gradient')", "the metric does not depend on the logits"),
     ("change(batch_size=0)", "batch_size is 0; it must be at least 1"),
     ("patch(gpt, ids, metric=Never())", "by='clean' compares two prompts: give corrupt, too"),
@@ -223,11 +223,11 @@ CASES = [
     ("path(receivers={'*.query': '2'})", r"blocks\.0\.attention\.query has no head 2; it has 2, counted from 0"),
     ("path(receivers={'blocks.?': 0})", r"blocks\.0 is \[2, 3, 4\], without heads"),
     *(
-        (f"{call}(words={words}, metric=Never(), each='position')", says)
+        (f"{call}(tokens={words}, metric=Never(), each='position')", says)
         for call in ("change", "path")
         for words, says in (
-            ("'abc'", r"words is 'abc', one text; give a list, one word for each position"),
-            ("ids[0].tolist()", r"words is a list: item 0 is not an instance of str; give"),
+            ("'abc'", r"tokens is 'abc', one text; give a list, one token for each position"),
+            ("ids[0].tolist()", r"tokens is a list: item 0 is not an instance of str; give"),
         )
     ),
     *(

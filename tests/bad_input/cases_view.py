@@ -128,7 +128,7 @@ CASES = [
     # tables
     ("view.masks({})", "tables must be of one shape.*got none"),
     ("view.masks({'one': ones, 'two': ones[:2]})", "tables must be of one shape"),
-    ("view.masks({'one': eye * nan})", "a mask is True where a query may look"),
+    ("view.masks({'one': eye * nan})", "a mask is True where a query may attend"),
     ("view.masks({'one': {}})", "the rule 'one' has no tables"),
     ("view.masks({'one': ones}, use={'two': 'all'})", r"use\['two'\] is 'all'.*rules one"),
     ("view.masks({'one': ones}, use={'one': 'maybe'})", "must be all, any, not or off"),
@@ -178,7 +178,7 @@ CASES = [
     ),
     ("view.tree([], ['a'])", f"no steps to draw; give {LIST}"),
     ("view.tree([beam([0, 1])], ['a', 'b'], row=1)", "row is 1; the batch has 1 texts"),
-    ("view.tree([beam([0, 1])], ['a'])", "words has 1 words, and the texts hold the id 1; give a word for each id"),
+    ("view.tree([beam([0, 1])], ['a'])", "there are 1 tokens, and the texts hold the id 1; give a token for each id"),
     ("view.tree([beam([0, 1], 2000)], ['a', 'b'])", "2,000 nodes, and a picture has room for 1,500"),
     ("view.modules(nn.Linear(2, 3), depth=-1)", "depth is -1; it is a number of levels"),
     ("size(view.modules(nn.Linear(2, 3), 'x' * 10_000))", "= True"),

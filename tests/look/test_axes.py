@@ -177,11 +177,11 @@ def test_channel_attention_warns(fused):
         return (q @ q.mT).softmax(-1) @ q
 
     model = Calls(crossed, num_heads=H)
-    told = "these weights mix channels, not words: the model; their rows are not queries"
+    told = "these weights mix channels, not tokens: the model; their rows are not queries"
     with pytest.warns(UserWarning, match=told), capture(model) as seen:
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)
-    assert "1 of channels, not of words (the model)" in seen.summary
+    assert "1 of channels, not of tokens (the model)" in seen.summary
 
 
 @pytest.mark.parametrize(("batches", "sizes"), [([B], (B * W, H, Q, K)), ([B, B * H], (B * H, W, Q, K)), ([], None)])

@@ -54,9 +54,7 @@ def test_summary_counts_modules_and_maps():
 
 
 def test_capture_without_maps_raises_with_reasons():
-    said = (
-        r"no attention was seen in it; a softmax was called in layers\.0, but met no values\. .*look\.register_kernel"
-    )
+    said = r"no attention was seen in it; a softmax was computed in layers\.0, but its output was not multiplied with values\. .*look\.register_kernel"
     model = Block("unmet")
     with pytest.raises(LookupError, match=said), capture(model):
         model(random(B, Q, D))
@@ -163,7 +161,7 @@ def test_caveat_reports_implausible_weights():
     assert caveat_of(even * torch.nan) == "layer 0 holds NaN: a softmax over nothing, where a query may see no key?"
     assert caveat_of(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
     turned = caveat_of(lower.expand(1, 2, 5, 5), ~causal)
-    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
+    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may attend"
     assert caveat_of(quantize(lower).expand(1, 2, 5, 5), ~causal) == turned
     assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
 

@@ -187,7 +187,7 @@ def test_relevance_and_value_norms_ignore_padding():
 def test_head_scores_comparing_words_require_words():
     weights = random_weights()[0]
     maps = AttentionMaps(weights)
-    with pytest.raises(ValueError, match="the maps have no words, and 'duplicate' compares them"):
+    with pytest.raises(ValueError, match="the maps have no tokens, and 'duplicate' compares them"):
         measures.head_scores(maps)
     found, named = (
         measures.head_scores(maps, ["previous", "first"]),

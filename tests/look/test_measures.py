@@ -127,7 +127,7 @@ def test_measures_of_captures_match_their_maps():
         model(IDS)
     with pytest.raises(ValueError, match="the capture holds 2 texts; give one of them"):
         measures.entropy(both)
-    with pytest.raises(ValueError, match="the maps have no words"):
+    with pytest.raises(ValueError, match="the maps have no tokens"):
         measures.head_scores(seen)
     with capture(model, "norm") as none:
         model(IDS)

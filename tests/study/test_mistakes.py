@@ -77,12 +77,12 @@ def test_a_unit_that_a_site_lacks_is_refused_after_one_run(each):
 
 @pytest.mark.parametrize("by", ["clean", "corrupt"])
 @pytest.mark.parametrize(
-    "more", [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, {"each": "position", "words": ["a"]}]
+    "more", [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, {"each": "position", "tokens": ["a"]}]
 )
 def test_heads_and_words_are_checked_after_one_run(more, by):
     model = built("GPT-2")
     runs = counted(model)
-    with pytest.raises(ValueError, match=r"has no head 4; it has 4|there are 1 words and 6 positions"):
+    with pytest.raises(ValueError, match=r"has no head 4; it has 4|there are 1 tokens and 6 positions"):
         path(model, by=by, **more)
     assert len(runs) == 1
 
@@ -91,8 +91,8 @@ def test_heads_and_words_are_checked_after_one_run(more, by):
 def test_words_are_counted_after_one_run(by):
     model = built("GPT-2")
     runs = counted(model)
-    with pytest.raises(ValueError, match="there are 2 words and 6 positions"):
-        study.patch(model, IDS, OTHER, metric=METRIC, by=by, each="position", words=["a", "b"], progress=False)
+    with pytest.raises(ValueError, match="there are 2 tokens and 6 positions"):
+        study.patch(model, IDS, OTHER, metric=METRIC, by=by, each="position", tokens=["a", "b"], progress=False)
     assert len(runs) == 1
 
 
@@ -183,7 +183,7 @@ def test_heads_of_a_picture_are_scored_where_no_words_are_compared():
         torch.testing.assert_close(found[kind].mean.values, values)
     torch.testing.assert_close(found["first, uniform attention"].mean.values, torch.full((2, 4), 0.2))
     for kinds in (["first", "duplicate"], ["induction"], {"mine": lambda ids: ids[:, :, None] == ids[:, None]}):
-        with pytest.raises(ValueError, match=r"the batch has no ids \[batch, position\], by which words are compared"):
+        with pytest.raises(ValueError, match=r"the batch has no ids \[batch, position\], by which tokens are compared"):
             study.find_heads(model, [pictures], kinds, progress=False)
 
 

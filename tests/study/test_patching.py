@@ -551,9 +551,9 @@ def test_chosen_positions_have_the_values_that_they_have_among_all(by):
     model, words = build(*FAMILIES["Llama"][:2]), list("abcdef")
     call = {"metric": score, "by": by, "progress": False}
     for sites, each, size in (("model.layers.?", "position", 6), (None, "head and position", 6)):
-        whole = study.patch(model, IDS, OTHER, sites=sites, each=each, words=words, **call)
+        whole = study.patch(model, IDS, OTHER, sites=sites, each=each, tokens=words, **call)
         for names in (words, ["f", "b"]):
-            some = study.patch(model, IDS, OTHER, sites=sites, each=each, positions=[-1, 1], words=names, **call)
+            some = study.patch(model, IDS, OTHER, sites=sites, each=each, positions=[-1, 1], tokens=names, **call)
             assert some.axes["position"] == ["f", "b"]
             torch.testing.assert_close(some.values, whole.values[..., [size - 1, 1]], rtol=1e-4, atol=1e-6)
     for positions in ([5], [-1], [-1, 5]):  # without words, the number from the beginning; each position once

@@ -228,7 +228,7 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
             "each is 'position', and heads are named",
         ),
         ({"by": "zero"}, ValueError, "by is 'zero'"),
-        ({"each": "position", "words": ["a"]}, ValueError, "1 words and 7 positions"),
+        ({"each": "position", "tokens": ["a"]}, ValueError, "1 tokens and 7 positions"),
     ],
 )
 def test_invalid_arguments_raise(gpt2, arguments, error, message):

@@ -51,8 +51,8 @@ def test_find_grid_ignores_words_but_finds_image_tokens():
     prompt = ["<s>", "look", *["<image>"] * 12, "what", "is", "this"]
     grid = find_grid(prompt, WIDE, None)
     assert grid == PatchGrid(2, 3, 4)
-    assert grid.words(prompt, ())[:4] == ["<s>", "look", "(0,0)", "(0,1)"]
-    assert grid.words(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
+    assert grid.token_names(prompt, ())[:4] == ["<s>", "look", "(0,0)", "(0,1)"]
+    assert grid.token_names(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
     padded = maps(64, 77, key_tokens=[*"abcdefghijklm", *["<end>"] * 64])  # where the other side is the picture
     (part,) = view.image(padded, picture(64, 64)).document["parts"]
     assert (part["patches"]["cols"], part["cols"]) == (None, padded.key_tokens)
@@ -68,7 +68,7 @@ def test_find_grid_ignores_words_but_finds_image_tokens():
 )
 def test_tokens_before_patches_are_named(count, names, words):
     grid = find_grid(numbers(count), SQUARE, None)
-    assert grid.words(numbers(count), names)[: len(words)] == words
+    assert grid.token_names(numbers(count), names)[: len(words)] == words
 
 
 def test_document_contains_patch_grid_and_note():

@@ -15,7 +15,7 @@ from matplotlib.patches import Rectangle
 from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import attention, heatmap, links, palette
-from tfviz.view.figures import words as running_text
+from tfviz.view.figures import text as running_text
 from tfviz.view.spec import DIFFERENCE_SCALE
 
 NASTY = [
@@ -43,8 +43,8 @@ def growing(count):
 VIEWS = {
     "links": lambda: links.links(sentence(), 1, (0, 2)),
     "links of one head": lambda: links.links(maps(causal=True), 0, (1,)),
-    "words": lambda: running_text.words(sentence(), 0, 1),
-    "words of two sentences": lambda: running_text.words(maps(), 1, 2, row=3),
+    "words": lambda: running_text.attended_text(sentence(), 0, 1),
+    "words of two sentences": lambda: running_text.attended_text(maps(), 1, 2, row=3),
     "alignment": lambda: attention.alignment(maps(), [(0, 0), (1, 4), (4, 6)]),
     "compare": lambda: attention.compare(sentence(SENTENCE[:4]), sentence(SENTENCE[:4], seed=2), 0, 1),
     "compare two sizes": lambda: attention.compare(maps(), maps(1, 1, 3, 3)),
@@ -112,12 +112,12 @@ def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_
     "make",
     [
         lambda words: links.links(words, heads=(0, 1), title="漢 $x$ 👩"),
-        lambda words: running_text.words(words),
+        lambda words: running_text.attended_text(words),
         *(
-            lambda _, word=word: running_text.words(sentence([word]))
+            lambda _, word=word: running_text.attended_text(sentence([word]))
             for word in (NASTY[1], *NASTY[4:6], NASTY[7], NASTY[9])
         ),
-        lambda words: running_text.words(
+        lambda words: running_text.attended_text(
             maps(queries=len(NASTY), keys=2, query_tokens=NASTY, key_tokens=["\n", "\ud800"]), row=7
         ),
         lambda words: attention.alignment(words, [(0, 0)], title="\n"),
@@ -139,7 +139,7 @@ SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (2, 2, 40, 2), (1, 12, 3, 3), (1, 1, 450, 
 def test_maps_of_any_shape_are_drawn(shape, caplog):
     some = maps(*shape)
     draws(links.links(some, heads=range(shape[1])), caplog)
-    draws(running_text.words(some), caplog)
+    draws(running_text.attended_text(some), caplog)
     draws(attention.alignment(some, [(0, 0)]), caplog)
     draws(attention.compare(some, maps(*shape, seed=2)), caplog)
     draws(attention.steps({"one": some, "two": maps(1, 1, 2, 3)}), caplog)
@@ -185,7 +185,7 @@ def test_links_state_number_of_omitted_words():
 
 def test_words_shading_matches_weights_of_row():
     some = sentence()
-    picture = running_text.words(some, 1, 2, row=6)
+    picture = running_text.attended_text(some, 1, 2, row=6)
     for style in palette.THEMES:
         axes = picture.figure(style).axes[0]
         (marked,) = boxes(axes, VERMILLION)
@@ -202,7 +202,7 @@ def test_words_shading_matches_weights_of_row():
 @pytest.mark.parametrize("style", palette.THEMES)
 def test_words_have_sufficient_contrast_on_shading(style):
     weights = torch.linspace(0, 1, 40).expand(40, 40)
-    axes = running_text.words(AttentionMaps(weights[None, None])).figure(style).axes[0]
+    axes = running_text.attended_text(AttentionMaps(weights[None, None])).figure(style).axes[0]
 
     def light(colour):
         rgb = numpy.array([int(to_hex(colour)[i : i + 2], 16) / 255 for i in (1, 3, 5)])
@@ -216,7 +216,7 @@ def test_words_have_sufficient_contrast_on_shading(style):
 
 def test_words_fit_their_shading_without_overlap():
     words = [*SENTENCE, " of", "\n", "a", "b", "c", "W" * 30] * 9
-    figure = running_text.words(sentence(words)).figure()
+    figure = running_text.attended_text(sentence(words)).figure()
     figure.set_dpi(200)  # as it is saved: glyphs are rounded to pixels
     figure.draw_without_rendering()
     axes = figure.axes[0]
@@ -238,14 +238,16 @@ def test_words_break_at_newlines_and_state_omitted_words():
     assert [(index, line, text) for index, _, line, _, text in laid] == [
         (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
     ]  # fmt: skip
-    shown = [text.get_text() for text in running_text.words(maps(1, 1, 900, 900), row=500).figure().axes[0].texts]
+    shown = [
+        text.get_text() for text in running_text.attended_text(maps(1, 1, 900, 900), row=500).figure().axes[0].texts
+    ]
     assert (shown[0], shown[-1]) == ("… 101 before", "… 399 more")
     assert shown[1:-1] == [str(word) for word in range(101, 501)]
 
 
 def test_words_stack_query_above_key_sentence():
     some = maps(1, 1, 2, 3, query_tokens=["un", "chat"], key_tokens=["a", "small", "cat"])
-    axes = running_text.words(some, row=1).figure().axes[0]
+    axes = running_text.attended_text(some, row=1).figure().axes[0]
     assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
     (marked,) = boxes(axes, VERMILLION)
     chat = axes.texts[2].get_position()
@@ -347,7 +349,7 @@ def test_divide_draws_line_before_key():
     assert not panels(attention.steps(parts).figure())[-1].lines
     assert view.head(maps(), 0, 0, divide=1).document["dividers"] == [("cols", 1)]
     assert "dividers" not in view.head(maps(), 0, 0).document
-    with pytest.raises(ValueError, match="divide is 0; a line stands before one of the keys 1 to"):
+    with pytest.raises(ValueError, match="divide is 0; it must be the index of a key, from 1 to"):
         view.head(maps(), 0, 0, divide=0)
 
 
@@ -355,16 +357,16 @@ def test_divide_draws_line_before_key():
     ("make", "error", "says"),
     [
         (lambda: links.links(maps(1, 1, 0, 0)), ValueError, r"nothing to draw.*\b0\b"),
-        (lambda: running_text.words(maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
+        (lambda: running_text.attended_text(maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
         (lambda: attention.alignment(maps(1, 1, 0, 3)), ValueError, r"nothing to draw"),
         (lambda: attention.compare(maps(), maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
         (lambda: attention.steps({"a": maps(1, 1, 0, 0)}), ValueError, r"nothing to draw"),
         (lambda: links.links(maps(), heads=()), ValueError, r"at least one"),
         (lambda: links.links(maps(), layer=2), IndexError, r"layer is 2; the maps have 2 layers, from 0 to 1"),
         (lambda: links.links(maps(), heads=(0, 3)), IndexError, r"head is 3; the maps have 3 heads"),
-        (lambda: running_text.words(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
-        (lambda: running_text.words(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
-        (lambda: running_text.words(maps(), row=-1), IndexError, r"row is -1"),
+        (lambda: running_text.attended_text(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
+        (lambda: running_text.attended_text(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
+        (lambda: running_text.attended_text(maps(), row=-1), IndexError, r"row is -1"),
         (lambda: attention.alignment(maps(), [(5, 0)]), IndexError, r"\(5, 0\).*5 queries x 7 keys"),
         (lambda: attention.alignment(maps(), [(0, -1)]), IndexError, r"\(0, -1\)"),
         (lambda: attention.compare(maps(), maps(1, 1), head=1), IndexError, r"the maps have 1 heads"),

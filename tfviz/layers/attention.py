@@ -80,7 +80,7 @@ def _check_mask(mask: AttentionMask, query: Tensor, key: Tensor) -> None:
     if not isinstance(mask, Tensor):
         raise TypeError(f"mask is {mask!r:.60}; give masks.causal, or a boolean tensor, of a predicate mask.dense(...)")
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask is {mask.dtype}; it must be boolean, True where a query may look; numbers are a bias")
+        raise ValueError(f"mask is {mask.dtype}; it must be boolean, True where a query may attend; numbers are a bias")
     _check_table("mask", mask, query, key)
 
 

@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Positions(nn.Module):
-    """Base class of position encodings; the class itself encodes no positions, so that a text is a set of tokens."""
+    """Base class of position encodings; itself, it encodes none, so that attention ignores the order."""
 
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
         super().__init__()

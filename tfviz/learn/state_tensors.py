@@ -87,7 +87,9 @@ def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer)
             )
         like = parameters[int(index)]
         if name in PARAMETER_SHAPED and getattr(value, "shape", None) != like.shape and value is not None:
-            raise ValueError(f"{key} of the optimizer's state has not the shape of its parameter, {list(like.shape)}")
+            raise ValueError(
+                f"{key} of the optimizer's state does not have the shape of its parameter, {list(like.shape)}"
+            )
         state.setdefault(int(index), {})[name] = shard_like(value, like)
     return state
 

@@ -48,7 +48,7 @@ def of_capture(state: CaptureState) -> list[str]:
         "read a float mask as PyTorch's fast path does, where any nonzero forbids": len(notes.fast_path),
         f"returned no weights ({_reason(silent, state)})": len(silent),
         f"with rows that need not add up to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
-        f"of channels, not of words ({_joined(notes.channels)})": len(notes.channels),
+        f"of channels, not of tokens ({_joined(notes.channels)})": len(notes.channels),
     }
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
@@ -72,7 +72,7 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
     for number, layer in known if mask is not None else ():
         weights = dequantize(layer)
         if 2 * torch.where(mask[number], 0.0, weights).sum() > weights.sum() > 0:  # type: ignore[index]
-            return f"most of layer {number} lies where the mask is False: it is True where a query may look"
+            return f"most of layer {number} lies where the mask is False: it is True where a query may attend"
     return ""
 
 
@@ -108,7 +108,7 @@ def check(state: CaptureState) -> None:
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
         WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
         f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
-        f"these weights mix channels, not words: {_joined(notes.channels)}; their rows are not queries": notes.channels,
+        f"these weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:MAX_SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes
@@ -154,7 +154,11 @@ def _no_match(glob: str, state: CaptureState) -> str:
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
         return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_naming_hint(site)}"
     reasons = [f"hidden from view: {unseen}"] if (unseen := _unseen_parts(state)) else []
-    reasons += [f"a softmax was called in {_joined(notes.softmaxes)}, but met no values"] if notes.softmaxes else []
+    reasons += (
+        [f"a softmax was computed in {_joined(notes.softmaxes)}, but its output was not multiplied with values"]
+        if notes.softmaxes
+        else []
+    )
     return (
         f"no site matches {glob!r}: the model ran, but no attention was seen in it"
         f"{''.join(f'; {reason}' for reason in reasons)}. If it calls a kernel of its own, name that to "
@@ -198,7 +202,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
     elif known:
         return ", ".join(known)
     elif any(is_within(inner, path) for path in paths for inner in notes.softmaxes):
-        why = "its softmax met no values in a product that PyTorch shows"
+        why = "its softmax is not multiplied with values in a product that PyTorch shows"
     else:
         why = "no softmax over keys, or a kernel that PyTorch does not show: see look.register_kernel"
     return f"{_joined(paths)}: {why}"

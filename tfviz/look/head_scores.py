@@ -147,20 +147,20 @@ def head_scores(
     positions = CountedPositions.from_maps(maps)
     queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
     if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:
-        raise ValueError(f"head scores are defined for square maps of at least 3 words, not {(queries, keys)}")
+        raise ValueError(f"head scores are defined for square maps of at least 3 tokens, not {(queries, keys)}")
     if maps.query_tokens != maps.key_tokens:
         raise ValueError("the maps look from one text at another; head scores are of a text that looks at itself")
     comparing = next((kind for kind in kinds if kind in TOKEN_KINDS), None)
     if comparing and are_numbers(maps.query_tokens):
         others = [kind for kind in kinds if kind not in TOKEN_KINDS] or ["previous"]
         raise ValueError(
-            f"the maps have no words, and {comparing!r} compares them: give AttentionMaps(..., query_tokens=words), or "
-            f"leave it out, head_scores(maps, {others})"
+            f"the maps have no tokens, and {comparing!r} compares them: give AttentionMaps(..., query_tokens=tokens), "
+            f"or leave it out, head_scores(maps, {others})"
         )
-    words = [word for word, counts in zip(maps.query_tokens, positions.queries.tolist()) if counts]
+    tokens = [word for word, counts in zip(maps.query_tokens, positions.queries.tolist()) if counts]
 
     numbers: dict[str, int] = {}
-    codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in words]])
+    codes = torch.tensor([[numbers.setdefault(word, len(numbers)) for word in tokens]])
 
     def shares(weights: Tensor, counts: Tensor) -> Tensor:  # the marks of one kind at a time, which can be large
         each = [Marks([kind(codes)]).shares(weights[None], counts[None]) for kind in named.values()]

@@ -78,14 +78,14 @@ def are_numbers(labels: Sequence[str]) -> bool:
     return list(labels) == range_labels(len(labels))
 
 
-def as_strings(words: Sequence[Any]) -> list[str]:
+def as_strings(tokens: Sequence[Any]) -> list[str]:
     """Return tokens as strings: token ids and other numbers as digits, bytes decoded as UTF-8.
 
     Raises:
         ValueError: a token is None, which a tokenizer returns for an unknown id, or a list, tuple or dictionary.
     """
     strings = []
-    for position, word in enumerate(words):
+    for position, word in enumerate(tokens):
         if word is None or isinstance(word, list | tuple | dict):
             raise ValueError(f"word {position} is {word!r}; give a string or a number for each position")
         number = word.item() if hasattr(word, "item") else word
@@ -105,7 +105,7 @@ def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
         ValueError: the mask holds other numbers.
     """
     if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
-        raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")
+        raise ValueError("a mask is True where a query may attend; of one that is added to the scores, give mask == 0")
     return mask.bool()
 
 

@@ -91,23 +91,23 @@ def _match_start(name: str, glob: str) -> int | None:
     return next((at for at in starts if fnmatchcase(".".join(parts[at:]), glob)), None)
 
 
-def _best_glob(words: Mapping[str, Sequence[str]], name: str) -> str | None:
+def _best_glob(tokens: Mapping[str, Sequence[str]], name: str) -> str | None:
     """Return the glob that best matches a group: the one with the earliest match, the first if several tie."""
-    matching = [(at, glob) for glob in words if (at := _match_start(name, glob)) is not None]
+    matching = [(at, glob) for glob in tokens if (at := _match_start(name, glob)) is not None]
     return min(matching, key=lambda match: match[0])[1] if matching else None
 
 
-def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> None:
+def _check_words(counts: Mapping[str, int], tokens: Words | None, axis: str) -> None:
     """Raise an error if tokens fit no group; `counts` holds the number of positions of each group on this axis."""
-    if isinstance(words, Mapping):
-        for glob, labels in words.items():
+    if isinstance(tokens, Mapping):
+        for glob, labels in tokens.items():
             if not isinstance(glob, str) or not isinstance(labels, Sequence):
-                raise TypeError(f"{axis} is by a group's name, {{'encoder*': words}}; {glob!r} has {describe(labels)}")
+                raise TypeError(f"{axis} is by a group's name, {{'encoder*': tokens}}; {glob!r} has {describe(labels)}")
             if all(_match_start(name, glob) is None for name in counts):
                 raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(counts)}")
-    elif words is not None and len(words) not in counts.values():
+    elif tokens is not None and len(tokens) not in counts.values():
         each = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise ValueError(f"{axis} has {len(words)} labels, and no group has so many: {each}")
+        raise ValueError(f"{axis} has {len(tokens)} labels, and no group has so many: {each}")
 
 
 def _group_name(labels: Sequence[str]) -> str:
@@ -134,8 +134,8 @@ def _words_of_both_axes(
     return _words_for_group(query_tokens, name, queries), _words_for_group(key_tokens, name, keys)
 
 
-def _words_for_group(words: Words | None, name: str, count: int) -> Sequence[str] | None:
-    if isinstance(words, Mapping):
-        glob = _best_glob(words, name)
-        return None if glob is None else words[glob]
-    return words if words is not None and len(words) == count else None
+def _words_for_group(tokens: Words | None, name: str, count: int) -> Sequence[str] | None:
+    if isinstance(tokens, Mapping):
+        glob = _best_glob(tokens, name)
+        return None if glob is None else tokens[glob]
+    return tokens if tokens is not None and len(tokens) == count else None

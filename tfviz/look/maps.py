@@ -311,13 +311,13 @@ class AttentionMaps:
                 the scores of a lazy layer are changed by a `score_mod`, which cannot be stored.
         """
         check_safetensors_name(path, "maps are")
-        words = {
+        tokens = {
             "query_tokens": self.query_tokens,
             "key_tokens": self.key_tokens,
             "sites": self.sites,
             "provenance": self.provenance,
         }
-        return serialization.write(path, self.layers, self.mask, words)
+        return serialization.write(path, self.layers, self.mask, tokens)
 
     @classmethod
     @validated

@@ -98,9 +98,9 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
     first, second = as_maps(first), as_maps(second)
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
-    for words, others in ((first.query_tokens, second.query_tokens), (first.key_tokens, second.key_tokens)):
-        if words != others and not (are_numbers(words) or are_numbers(others)):
-            raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
+    for tokens, others in ((first.query_tokens, second.query_tokens), (first.key_tokens, second.key_tokens)):
+        if tokens != others and not (are_numbers(tokens) or are_numbers(others)):
+            raise ValueError(f"the tokens differ: {tokens[:5]} and {others[:5]}; capture both on one text")
     positions, changes = CountedPositions.from_maps(first, second), []
     for layer in range(first.shape[0]):
         for (head, before), (_, after) in zip(iterate_heads(first, layer), iterate_heads(second, layer)):

@@ -191,7 +191,7 @@ def join_blocks(
             weights, mask = assemble(parts, batch % text.batch)
         except (LookupError, RuntimeError) as error:
             raise ValueError(
-                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} words, which "
+                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} tokens, which "
                 f"cannot be put together: {error}; captured.over_time({site!r}) has them"
             ) from error
         is_quantized = invocations[numbers[0]][0].dtype == torch.uint8

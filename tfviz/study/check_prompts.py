@@ -115,7 +115,7 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
         wrong = mask[~_has_mask_values(mask)]
         if len(wrong):
             kind = (
-                "0, or the lowest number where no query may look"
+                "0, or the lowest number where no query may attend"
                 if _is_additive(mask)
                 else "1 for a token, 0 for padding"
             )

@@ -70,11 +70,11 @@ def compare(
         first_logits = inputs.logits(first)
         _check_equal_shapes(names, {"logits": first_logits.shape}, {"logits": second_logits.shape})
         # the tokens at which a next token is predicted
-        words = attention_mask_at(inputs, "decoder", first_logits.shape[1]).to(first_logits.device)
+        tokens = attention_mask_at(inputs, "decoder", first_logits.shape[1]).to(first_logits.device)
         return {
             "attention": Table(torch.stack(layers, 1), axes, "total variation distance"),
             "prediction": Table(
-                _kl_divergence(first_logits, second_logits.to(first_logits.device), words), {"text": text}, "nats"
+                _kl_divergence(first_logits, second_logits.to(first_logits.device), tokens), {"text": text}, "nats"
             ),
         }
 
@@ -106,18 +106,18 @@ def _check_patterns(captured: Capture) -> None:
     head_count(tensor.shape[1] for tensor in captured.values())
 
 
-def _total_variation(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+def _total_variation(first: Tensor, second: Tensor, tokens: Tensor) -> Tensor:
     """Return the total variation distance between two patterns, [text, head], mean over the tokens of a text."""
     distances = (first.float() - second.float()).abs().sum(-1) / 2
-    counts = words[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
+    counts = tokens[:, None] & ((first.sum(-1) != 0) | (second.sum(-1) != 0))
     return torch.where(counts, distances, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 
 
-def _kl_divergence(first: Tensor, second: Tensor, words: Tensor) -> Tensor:
+def _kl_divergence(first: Tensor, second: Tensor, tokens: Tensor) -> Tensor:
     """Return KL(first || second) for each text, [text], in nats, mean over its tokens."""
     logs = first.log_softmax(-1), second.log_softmax(-1)
     nats = (logs[0].exp() * (logs[0] - logs[1])).sum(-1)
     if nats.dim() == 1:
         return nats
-    counts = words if nats.shape == words.shape else torch.ones_like(nats, dtype=torch.bool)
+    counts = tokens if nats.shape == tokens.shape else torch.ones_like(nats, dtype=torch.bool)
     return torch.where(counts, nats, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)

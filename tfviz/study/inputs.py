@@ -171,7 +171,7 @@ def ids_at(inputs: Inputs, site: str) -> Int[Tensor, "batch position"]:
     tensors = [value for value in chosen or inputs.tensors if isinstance(value, Tensor) and len(value) == inputs.size]
     ids = next((tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2), None)
     if ids is None:
-        raise ValueError("the batch has no ids [batch, position], by which words are compared")
+        raise ValueError("the batch has no ids [batch, position], by which tokens are compared")
     return ids
 
 
@@ -190,10 +190,10 @@ def attention_mask_at(inputs: Inputs, site: str, positions: int) -> Bool[Tensor,
         return like == 0
 
 
-def marked_like(activation: Tensor, words: Bool[Tensor, "batch position"]) -> Bool[Tensor, "batch *head position dim"]:
+def marked_like(activation: Tensor, tokens: Bool[Tensor, "batch position"]) -> Bool[Tensor, "batch *head position dim"]:
     """Return a mask of tokens that broadcasts to an activation, [batch, (1,) position, 1]."""
-    words = words.to(activation.device)
-    return words[:, None, :, None] if activation.dim() == 4 else words[:, :, None]
+    tokens = tokens.to(activation.device)
+    return tokens[:, None, :, None] if activation.dim() == 4 else tokens[:, :, None]
 
 
 def _is_in_decoder(inputs: Inputs, site: str) -> bool:

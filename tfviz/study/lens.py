@@ -41,19 +41,19 @@ class LensTable(Table):
         ids: [(text,) layer, position, rank], the ids of the likeliest tokens, in descending order of probability.
         probabilities: [(text,) layer, position, rank], the probabilities of these tokens.
         tokens: [(text)][layer][position][rank], the names of these tokens.
-        words: [text][position], the names of the tokens of each text of a batch; empty for one text.
+        text_tokens: [text][position], the names of the tokens of each text of a batch; empty for one text.
     """
 
     ids: Int[Tensor, "*axes rank"] | None = None
     probabilities: Float[Tensor, "*axes rank"] | None = None
     tokens: Sequence[Any] = ()
-    words: Sequence[Sequence[str]] = ()
+    text_tokens: Sequence[Sequence[str]] = ()
 
     format: ClassVar[str] = "tfviz.LensTable/1"
     more_tensors: ClassVar[tuple[str, ...]] = ("ids", "probabilities")
     more_labels: ClassVar[Mapping[str, schema.Check]] = {
         "tokens": schema.list_of(_check_names),
-        "words": schema.list_of(schema.list_of(schema.string())),
+        "text_tokens": schema.list_of(schema.list_of(schema.string())),
     }
 
     def __post_init__(self) -> None:
@@ -65,8 +65,8 @@ class LensTable(Table):
         if not _has_sizes(self.tokens, self.values.shape):
             raise ValueError(f"tokens have no list of names for each cell of values {list(self.values.shape)}")
         texts, *_, positions = self.values.shape
-        if self.values.dim() == 3 and [len(row) for row in self.words] != [positions] * texts:
-            raise ValueError(f"words have no name for each of {positions} positions of {texts} texts")
+        if self.values.dim() == 3 and [len(row) for row in self.text_tokens] != [positions] * texts:
+            raise ValueError(f"text_tokens have no name for each of {positions} positions of {texts} texts")
 
     def text(self, index: int) -> LensTable:
         """Return the table [layer, position] of one text of a batch.
@@ -81,7 +81,7 @@ class LensTable(Table):
             raise IndexError(f"index is {index}; there are {len(self.values)} texts, counted from 0")
         assert self.ids is not None
         assert self.probabilities is not None
-        axes = {"layer": self.axes["layer"], "position": self.words[index]}
+        axes = {"layer": self.axes["layer"], "position": self.text_tokens[index]}
         kept = self.ids[index], self.probabilities[index], self.tokens[index]
         return LensTable(self.values[index], axes, self.unit, self.title, {**self.notes, "text": index}, *kept)
 

@@ -17,7 +17,7 @@ from tfviz.study.inputs import Inputs, attention_mask_at, marked_like
 from tfviz.study.sites import check_activation, single_invocations
 from tfviz.study.statistics import Statistics
 
-COUNT = " words"  # ends the names of token counts; no site's name ends so
+COUNT = " tokens"  # ends the names of token counts; no site's name ends so
 
 
 def mean_activations(
@@ -84,14 +84,14 @@ class _TokenSums:
         return f"sums, by_position={self.by_position}"
 
     def __call__(self, captured: Capture, inputs: Inputs) -> Mapping[str, Tensor]:
-        """Return site -> sums [text, (head,) position or 1, dim], and "site words" -> counts [text, position or 1]."""
+        """Return site -> sums [text, (head,) position or 1, dim], and "site tokens" -> counts [text, position or 1]."""
         values: dict[str, Tensor] = {}
         if self.by_position:
             self._check_length(inputs)
         for site, activation in single_invocations(captured).items():
             check_activation(site, activation, inputs.size)
-            words = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
-            sums, counts = torch.where(marked_like(activation, words), activation.double(), 0.0), words.double()
+            tokens = attention_mask_at(inputs, site, activation.shape[-2]).to(activation.device)
+            sums, counts = torch.where(marked_like(activation, tokens), activation.double(), 0.0), tokens.double()
             if not self.by_position:
                 sums, counts = sums.sum(-2, keepdim=True), counts.sum(-1, keepdim=True)
             values |= {site: sums, f"{site}{COUNT}": counts}

@@ -19,11 +19,11 @@ from tfviz.study.metrics import Metric
 
 def check_position(metric: Metric, inputs: Inputs, logits: Float[Tensor, "batch *position vocab"]) -> None:
     """Raise ValueError if the position that a metric reads is padding; a position that is unknown is not checked."""
-    position, words = getattr(metric, "position", None), _words(inputs)
-    if position is None or words is None or logits.dim() != 3:
+    position, tokens = getattr(metric, "position", None), _real_tokens(inputs)
+    if position is None or tokens is None or logits.dim() != 3:
         return
-    positions = torch.as_tensor(position, device=words.device).flatten().expand(len(words))
-    padded = (~words.gather(1, positions[:, None] % words.shape[1])).flatten().nonzero()
+    positions = torch.as_tensor(position, device=tokens.device).flatten().expand(len(tokens))
+    padded = (~tokens.gather(1, positions[:, None] % tokens.shape[1])).flatten().nonzero()
     if len(padded):
         text = int(padded[0])
         raise ValueError(
@@ -49,8 +49,8 @@ def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[N
 
     Such a model looks up the position embeddings 0, 1, 2, ... whether or not the first positions are padding.
     """
-    words = None if "position_ids" in inputs.named else _words(inputs)
-    if words is None or bool((words[:, :-1] | ~words[:, 1:]).all()):
+    tokens = None if "position_ids" in inputs.named else _real_tokens(inputs)
+    if tokens is None or bool((tokens[:, :-1] | ~tokens[:, 1:]).all()):
         yield
         return
     ids, shifted = ids_at(inputs, "decoder"), []
@@ -66,13 +66,13 @@ def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[N
         yield
     if shifted:
         warnings.warn(
-            f"the texts are padded on the left, and {shifted[0]} counts positions from the padding on, so that words "
+            f"the texts are padded on the left, and {shifted[0]} counts positions from the padding on, so that tokens "
             "have other positions than without it: give position_ids, (attention_mask.cumsum(-1) - 1).clamp(min=0)",
             stacklevel=3,
         )
 
 
-def _words(inputs: Inputs) -> Bool[Tensor, "batch position"] | None:
+def _real_tokens(inputs: Inputs) -> Bool[Tensor, "batch position"] | None:
     """Return a mask of the decoder's or the only text, True at tokens; None without ids or a mask that fits them."""
     try:
         return attention_mask_of(inputs, ids_at(inputs, "decoder"), "decoder")

@@ -29,7 +29,7 @@ def replacement(
     by: str,
     seed: int,
     means: Means,
-    words: Bool[Tensor, "batch position"],
+    tokens: Bool[Tensor, "batch position"],
 ) -> Tensor:
     """Return the activation that replaces a site's own, [batch, (head,) position, dim].
 
@@ -52,11 +52,11 @@ def replacement(
     if by == "zero":
         return clean.new_zeros(()).expand(clean.shape)
     if by == "mean":
-        return _mean_of_words(clean, words)
+        return _mean_of_words(clean, tokens)
     if by == "resample":
-        if not bool(words.all()):
+        if not bool(tokens.all()):
             raise ValueError(
-                f"by='resample' would put activations of padding where words stand at {site}: give texts of "
+                f"by='resample' would put activations of padding where tokens stand at {site}: give texts of "
                 "as many tokens each, or take by='mean', which leaves padding out"
             )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
@@ -65,10 +65,10 @@ def replacement(
 
 
 def _mean_of_words(
-    activation: Float[Tensor, "batch *head position dim"], words: Bool[Tensor, "batch position"]
+    activation: Float[Tensor, "batch *head position dim"], tokens: Bool[Tensor, "batch position"]
 ) -> Float[Tensor, "batch *head position dim"]:
     """Return the mean over the texts at each position, without padding; where all is padding, the activation itself."""
-    marks = marked_like(activation, words)
+    marks = marked_like(activation, tokens)
     counts = marks.sum(0, keepdim=True)
     sums = torch.where(marks, activation.float(), 0.0).sum(0, keepdim=True)
     return torch.where(counts > 0, sums / counts.clamp(min=1), activation.float()).to(activation.dtype)

@@ -39,7 +39,7 @@ class Sweep:
         seed: the seed of the choice of other texts.
         each: the unit that is patched, as for `patch`.
         positions: the positions that are patched, as for `patch`.
-        words: labels of the positions, as for `patch`.
+        tokens: labels of the positions, as for `patch`.
         means: site -> custom activation.
         frozen: globs of sites whose activations in the unpatched run are stored in `base_activations`, together with
             those of the patched sites; None: nothing is stored.
@@ -64,7 +64,7 @@ class Sweep:
         seed: int,
         each: Each | None,
         positions: Sequence[int] | None,
-        words: Sequence[str] | None,
+        tokens: Sequence[str] | None,
         means: Means | None = None,
         frozen: Sequence[str] | None = None,
     ) -> None:
@@ -81,7 +81,7 @@ class Sweep:
         self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
         for site, heads in self.heads.items():
             check_heads(site, heads, activations[unpatched][site])
-        self.choose(each, positions, words)  # raises errors before the other run
+        self.choose(each, positions, tokens)  # raises errors before the other run
         for name in inputs.keys() - {unpatched}:
             is_needed = name == by or (by, name) == ("gradient", "clean")
             _, kept = self._run(name, inputs[name], globs if is_needed else [])
@@ -89,7 +89,7 @@ class Sweep:
         self.baselines = {name: self.baselines[name] for name in inputs}
         self.unpatched = self.baselines[unpatched]
         self.sources = {
-            site.name: replacement(site.name, activations, by, seed, means or {}, self._words(site))
+            site.name: replacement(site.name, activations, by, seed, means or {}, self._real_tokens(site))
             for site in self.sites
         }
         base = activations[unpatched]
@@ -115,7 +115,7 @@ class Sweep:
         self.last_position = LastPosition(self.replay, heads if is_tried else [], logits)
         self.token_logits = TokenLogits(self.replay, self.metric, logits, is_sweep)
 
-    def _words(self, site: ActivationSite) -> Bool[Tensor, "batch position"]:
+    def _real_tokens(self, site: ActivationSite) -> Bool[Tensor, "batch position"]:
         return attention_mask_at(self.base, site.name, site.positions)
 
     @property
@@ -140,17 +140,17 @@ class Sweep:
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
-    def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
+    def choose(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
         """Set the targets and the axes, once the sites are known.
 
         Raises:
             ValueError: the sites have no heads, and `each` is not "position"; `positions` are empty or out of range;
-                the numbers of words and positions differ.
+                the numbers of tokens and positions differ.
         """
         self.units = PatchTargets.from_site(self.sites[0], each, positions)
         self.targets = self.units.among(list(self.heads.values()))
         name, labels = site_axis([site.name for site in self.sites])
-        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.targets, words)}
+        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.targets, tokens)}
 
     def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
         """Return the change of the metric by each patch, [patch, (text)], site by site.

@@ -120,26 +120,26 @@ class PatchTargets:
             return slice(None), at
         return slice(None), slice(None) if head is None else head, at
 
-    def axes(self, targets: Sequence[PatchTarget], words: Sequence[str] | None) -> dict[str, list[str]]:
+    def axes(self, targets: Sequence[PatchTarget], tokens: Sequence[str] | None) -> dict[str, list[str]]:
         """Return the axes of a table of these targets, name -> labels.
 
         Args:
             targets: the targets.
-            words: labels of all positions or of those that are patched; None: their numbers.
+            tokens: labels of all positions or of those that are patched; None: their numbers.
 
         Raises:
-            ValueError: the number of words is neither that of all positions nor that of the patched ones.
+            ValueError: the number of tokens is neither that of all positions nor that of the patched ones.
         """
         heads, positions = ([*dict.fromkeys(part)] for part in zip(*targets))
         axes = {} if None in heads else {"head": [str(head) for head in heads]}
         if None in positions:
             return axes
-        if words is None:
+        if tokens is None:
             return axes | {"position": [str(position) for position in positions]}
-        if len(words) not in (len(positions), self.site.positions):
+        if len(tokens) not in (len(positions), self.site.positions):
             raise ValueError(
-                f"there are {len(words)} words and {len(positions)} positions; give one word for each"
+                f"there are {len(tokens)} tokens and {len(positions)} positions; give one token for each"
                 + (f" (the last alone is computed of {self.site.name})" if self.site.positions == 1 else "")
             )
-        chosen = words if len(words) == len(positions) else [words[position] for position in positions]
+        chosen = tokens if len(tokens) == len(positions) else [tokens[position] for position in positions]
         return axes | {"position": list(chosen)}

@@ -33,7 +33,7 @@ def patch(
     by: str | Means = "clean",
     each: Each | None = None,
     positions: Sequence[int] | None = None,
-    words: Sequence[str] | None = None,
+    tokens: Sequence[str] | None = None,
     batch_size: int | None = None,
     seed: int = 0,
     progress: bool = True,
@@ -69,7 +69,7 @@ def patch(
         each: the unit that is patched: "head" (at all chosen positions), "position" or "head and position"; None:
             "head" for sites with a head axis, else "position".
         positions: the positions that are patched, such as `[-1]` for only the last; None: all.
-        words: labels of the positions.
+        tokens: labels of the positions.
         batch_size: the number of texts in one forward pass, patches times prompts; None: about 1,024 positions on a
             CPU, 16,384 on other devices.
         seed: the seed of the random choice of texts for "resample".
@@ -96,7 +96,7 @@ def patch(
     {'layer': ['0', '1'], 'head': ['0', '1', '2']}
     """
     check_callable("logits", metric=metric)
-    check_words(words)
+    check_words(tokens)
     if isinstance(by, str):
         checks.one_of(TITLES, by=by)
     elif not by:
@@ -111,7 +111,7 @@ def patch(
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, kind)
     with eval_mode(model):
-        sweep = Sweep(model, inputs, metric, chosen, kind, seed, each, positions, words, means)
+        sweep = Sweep(model, inputs, metric, chosen, kind, seed, each, positions, tokens, means)
         if kind == "gradient":
             values = sweep.estimate()
         else:
@@ -154,10 +154,10 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
         raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
 
 
-def check_words(words: Sequence[str] | None) -> None:
-    """Raise TypeError if `words` is a string, not a list of strings."""
-    if isinstance(words, str):
-        raise TypeError(f"words is {words!r}, one text; give a list, one word for each position")
+def check_words(tokens: Sequence[str] | None) -> None:
+    """Raise TypeError if `tokens` is a string, not a list of strings."""
+    if isinstance(tokens, str):
+        raise TypeError(f"tokens is {tokens!r}, one text; give a list, one token for each position")
 
 
 def warn_of_constant(values: Tensor, inputs: Mapping[str, Inputs], baselines: Mapping[str, Tensor]) -> None:

@@ -33,7 +33,7 @@ def patch_path(
     by: str = "corrupt",
     each: Each | None = None,
     positions: Sequence[int] | None = None,
-    words: Sequence[str] | None = None,
+    tokens: Sequence[str] | None = None,
     batch_size: int | None = None,
     progress: bool = True,
 ) -> Table:
@@ -58,7 +58,7 @@ def patch_path(
         by: "corrupt": activations of senders in the corrupt run are patched into the clean run; "clean": the reverse.
         each: the unit that is patched, as for `patch`.
         positions: the positions that are patched, as for `patch`.
-        words: labels of the positions.
+        tokens: labels of the positions.
         batch_size: the number of texts in one run of the model, patches times prompts; None: as for `patch`.
         progress: whether to show a progress bar.
 
@@ -84,7 +84,7 @@ def patch_path(
     checks.one_of(OTHER_RUN, by=by)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
-    check_words(words)
+    check_words(tokens)
     sending = heads_by_glob("senders", senders)
     receiving = {} if receivers is None else heads_by_glob("receivers", receivers)
     model = uncompiled(model)
@@ -92,7 +92,7 @@ def patch_path(
     check_prompts(inputs, "clean")
     held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
-        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, positions, words)
+        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, positions, tokens)
         texts = batch_size or sweep.texts_at_once
         results = PartialResults(None, sweep.shape, "")
         values = sweep.measure(texts, results, progress)

@@ -30,7 +30,7 @@ class PathSweep(Sweep):
         receivers: glob -> the heads that receive the change; None: all heads.
         each: the unit that is patched, as for `patch`.
         positions: the positions that are patched, as for `patch`.
-        words: labels of the positions, as for `patch`.
+        tokens: labels of the positions, as for `patch`.
 
     Attributes:
         receivers: site -> the heads that receive the change; None: all heads.
@@ -48,15 +48,15 @@ class PathSweep(Sweep):
         receivers: HeadSelection,
         each: Each | None,
         positions: Sequence[int] | None,
-        words: Sequence[str] | None,
+        tokens: Sequence[str] | None,
     ) -> None:
         self._receivers = receivers
         held = [*frozen, *receivers]
-        super().__init__(model, dict(inputs), metric, senders, by, 0, each, positions, words, frozen=held)
+        super().__init__(model, dict(inputs), metric, senders, by, 0, each, positions, tokens, frozen=held)
         sites = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
         self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 
-    def choose(self, each: Each | None, positions: Sequence[int] | None, words: Sequence[str] | None) -> None:
+    def choose(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
         """Set the receiving heads, the targets and the axes.
 
         Raises:
@@ -69,7 +69,7 @@ class PathSweep(Sweep):
         }
         for site, heads in self.receivers.items():
             check_heads(site, heads, self.base_activations[site])
-        super().choose(each, positions, words)
+        super().choose(each, positions, tokens)
 
     def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch through the receivers, [target, (text)]."""

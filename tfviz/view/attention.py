@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import attention as figures
 from tfviz.view.figures import links as figure_links
-from tfviz.view.figures import words as figure_words
+from tfviz.view.figures import text as running_text
 from tfviz.view.figures.formatting import sheet_size
 from tfviz.view.page.heads import MAX_PAGE_BYTES, MAX_WIDGET_BYTES, heads_view
 from tfviz.view.page.html import View
@@ -178,7 +178,7 @@ def words(
 
     By default, the static picture shows the last query, and the page has no locked query.
     """
-    picture = figure_words.words(maps, layer, head, row, title)
+    picture = running_text.attended_text(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
     return heads_view(picture, {"": maps}, state, title, max_bytes=max_bytes)

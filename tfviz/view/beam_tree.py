@@ -35,7 +35,7 @@ class Beam(Protocol):
     def scores(self) -> Tensor: ...
 
 
-def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
+def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
     """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
     A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
@@ -44,12 +44,12 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
 
     Args:
         beams: all steps that `generate.beam.steps` yielded, in order.
-        words: the text of each token id.
+        tokens: the text of each token id.
         row: the index in the batch.
         title: the title.
 
     Raises:
-        ValueError: there are no steps, they are out of order, there are too many nodes, or `words` lacks a token id.
+        ValueError: there are no steps, they are out of order, there are too many nodes, or `tokens` lacks a token id.
         IndexError: there is no such row.
     """
     beams = list(beams)
@@ -62,8 +62,10 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
     max_id = max(int(beam.texts[row].max()) for beam in beams)
-    if max_id >= len(words):
-        raise ValueError(f"words has {len(words)} words, and the texts hold the id {max_id}; give a word for each id")
+    if max_id >= len(tokens):
+        raise ValueError(
+            f"there are {len(tokens)} tokens, and the texts hold the id {max_id}; give a token for each id"
+        )
     winner = _winner(beams, row)
 
     def draw() -> Figure:
@@ -77,11 +79,11 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
             for rank in range(width):
                 if beam.scores[row, rank].isfinite():
                     ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
-                    _draw_node(axes, beam, words, (row, rank), step, winner[step] == rank, ended, steps - 1)
+                    _draw_node(axes, beam, tokens, (row, rank), step, winner[step] == rank, ended, steps - 1)
         set_title(figure, title)
         return figure
 
-    best = " ".join(words[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
+    best = " ".join(tokens[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
     score = fixed(float(beams[-1].scores[row, 0]), 2)
     return Picture(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
 
@@ -97,7 +99,7 @@ def _winner(beams: Sequence[Beam], row: int) -> list[int]:
 def _draw_node(
     axes: Axes,
     beam: Beam,
-    words: Sequence[str],
+    tokens: Sequence[str],
     place: tuple[int, int],
     step: int,
     won: bool,
@@ -109,7 +111,7 @@ def _draw_node(
     Args:
         axes: the axes to draw on.
         beam: the step of beam search.
-        words: the text of each token id.
+        tokens: the text of each token id.
         place: the index in the batch, and the rank.
         step: the index of the step.
         won: whether the hypothesis is on the path of the final best one.
@@ -128,7 +130,7 @@ def _draw_node(
         if step == last:
             axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
-    token = axis_labels([words[int(beam.texts[place][-1])]])[0]
+    token = axis_labels([tokens[int(beam.texts[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}

@@ -163,9 +163,9 @@ def _controls(parts: Mapping[str, AttentionMaps], kind: str) -> str:
     return layer + (f'<label>Attention: <select id="filter">{options}</select></label>' if len(parts) > 1 else "")
 
 
-def _words(words: Sequence[str]) -> list[str]:
+def _words(tokens: Sequence[str]) -> list[str]:
     """Return tokens as displayed: invisible characters as symbols, long tokens truncated with an ellipsis."""
-    return [_truncate("".join(map(_visible_symbol, str(word))) or "∅") for word in words]
+    return [_truncate("".join(map(_visible_symbol, str(word))) or "∅") for word in tokens]
 
 
 def _visible_symbol(character: str) -> str:

@@ -139,7 +139,7 @@ def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96
     return control
 
 
-def order(words: Sequence[Any]) -> Order:
+def order(labels: Sequence[Any]) -> Order:
     """Return a control with words to drag into another order; the function takes a permutation, int64 [word].
 
     The permutation holds the index of the word at each place, so that `x[permutation]` is in the reader's order.
@@ -147,10 +147,10 @@ def order(words: Sequence[Any]) -> Order:
     Raises:
         ValueError: there are fewer than 2 words, or more than 60.
     """
-    check_at_most(len(words), MAX_WORDS, "words", "give fewer of them")
-    if len(words) < 2:
+    check_at_most(len(labels), MAX_WORDS, "words", "give fewer of them")
+    if len(labels) < 2:
         raise ValueError("an order needs 2 words at least")
-    names = as_strings(words)
+    names = as_strings(labels)
     return Order({"kind": "order", "names": names, "start": list(range(len(names)))})
 
 

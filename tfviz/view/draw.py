@@ -117,7 +117,7 @@ def grid(
 
 
 def bars(
-    words: Words = None,
+    labels: Words = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -128,7 +128,7 @@ def bars(
     """Draw a bar with its number for each entry of [word].
 
     Args:
-        words: the labels of the bars.
+        labels: the labels of the bars.
         title: the title.
         limit: the value of the longest possible bar.
         top: draw only the `top` largest bars, sorted; by default all, in their order.
@@ -141,18 +141,18 @@ def bars(
     check_positive("limit", limit)
     check_positive("top", top)
     check_sentence("bars", sentence)
-    return Drawing("bars", title, _words(words), limit=limit, top=top or 0, unit=unit, sentence=sentence)
+    return Drawing("bars", title, _words(labels), limit=limit, top=top or 0, unit=unit, sentence=sentence)
 
 
 def stack(
-    words: Words = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
+    labels: Words = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
 ) -> Drawing:
     """Draw one stacked bar of the parts in [part], each 0 or greater, with their sum above it.
 
     With a budget, the picture states whether the sum fits, such as "No: 144 of 80 GB", and a line marks the budget.
 
     Args:
-        words: the names of the parts.
+        labels: the names of the parts.
         title: the title.
         budget: the largest sum that fits.
         unit: the unit of the numbers, such as "GB".
@@ -163,7 +163,7 @@ def stack(
     """
     check_positive("budget", budget)
     check_sentence("stack", sentence)
-    return Drawing("stack", title, _words(words), budget=budget, unit=unit, sentence=sentence)
+    return Drawing("stack", title, _words(labels), budget=budget, unit=unit, sentence=sentence)
 
 
 def lines(
@@ -193,7 +193,7 @@ def lines(
 
 
 def arrows(
-    words: Words = None,
+    labels: Words = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -203,7 +203,7 @@ def arrows(
     """Draw vectors in the plane as arrows, from the origin to each point of [word, 2].
 
     Args:
-        words: names of the vectors.
+        labels: names of the vectors.
         title: the title.
         limit: largest absolute coordinate of the plane.
         axes: names of the horizontal and of the vertical coordinate.
@@ -213,11 +213,11 @@ def arrows(
         ValueError: `limit` is not above 0.
         LookupError: `mark` names a vector that does not exist.
     """
-    return _plane("arrows", words, title, limit, axes, mark)
+    return _plane("arrows", labels, title, limit, axes, mark)
 
 
 def dots(
-    words: Words = None,
+    labels: Words = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -232,26 +232,26 @@ def dots(
         ValueError: `limit` is not above 0.
         LookupError: `mark` names a point that does not exist.
     """
-    return _plane("dots", words, title, limit, axes, mark)
+    return _plane("dots", labels, title, limit, axes, mark)
 
 
 def _plane(
     kind: DrawingKind,
-    words: Words,
+    labels: Words,
     title: str,
     limit: float | None,
     axes: tuple[str, str],
     mark: Sequence[str],
 ) -> Drawing:
     check_positive("limit", limit)
-    names, marked = _words(words), tuple(as_strings(mark))
+    names, marked = _words(labels), tuple(as_strings(mark))
     if unknown := [name for name in marked if not isinstance(names, str) and name not in names]:
         raise LookupError(f"mark names {unknown[0]!r}, which is not one of the words")
     return Drawing(kind, title, names, limit=limit, axes=axes, mark=marked)
 
 
-def words(
-    words: Words = None,
+def labels(
+    labels: Words = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -261,11 +261,11 @@ def words(
     """Draw words as running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
     check_positive("limit", limit)
     check_sentence("words", sentence)
-    return Drawing("words", title, _words(words), limit=limit, ends=ends, sentence=sentence)
+    return Drawing("words", title, _words(labels), limit=limit, ends=ends, sentence=sentence)
 
 
 def graph(
-    words: Words = None,
+    labels: Words = None,
     *,
     positions: str | Tensor | None = None,
     title: str = "",
@@ -275,7 +275,7 @@ def graph(
     """Draw a directed graph: an edge for each nonzero cell of [from, to], thicker for larger absolute values.
 
     Args:
-        words: the names of the nodes.
+        labels: the names of the nodes.
         positions: positions of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
         title: the title.
         limit: the number of the thickest edge.
@@ -291,7 +291,7 @@ def graph(
         if table.dim() != 2 or table.shape[1] != 2:
             raise ValueError(f"positions has the shape {list(table.shape)}; it must be [node, 2]")
         nodes = tuple((float(x), float(y)) for x, y in table.tolist())
-    return Drawing("graph", title, _words(words), limit=limit, positions=nodes, filled=filled)
+    return Drawing("graph", title, _words(labels), limit=limit, positions=nodes, filled=filled)
 
 
 def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
@@ -300,8 +300,8 @@ def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
     return Drawing("number", title, unit=unit, sentence=sentence)
 
 
-def _words(words: Words) -> Any:
-    return words if isinstance(words, str) else tuple(as_strings(words)) if words is not None else ()
+def _words(labels: Words) -> Any:
+    return labels if isinstance(labels, str) else tuple(as_strings(labels)) if labels is not None else ()
 
 
 validate_public(globals(), __all__, package="view.draw")

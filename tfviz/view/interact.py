@@ -42,7 +42,8 @@ def interact(
         function: the function to call.
         title: heading of the view; by default the function's name.
         draw: name of a result -> its drawing: `view.draw.grid(...)`, `bars`, `stack`, `lines`, `arrows`, `dots`,
-            `words`, `graph` or `number`. By default, the number of axes decides: a number, bars, a grid, several grids.
+            `labels`, `graph` or `number`. By default, the number of axes decides: a number, bars, a grid, several
+                grids.
         kernel: compute in Python while the notebook's kernel runs, for functions that cannot be exported. Needs
             anywidget.
         examples: experiments shown as buttons above the view: name -> the values of some controls, in the form that the

@@ -103,7 +103,7 @@ def neurons(
             f"queries and keys take {takes:,.0f} bytes in a page, max_bytes is {max_bytes:,.0f}: give maps of fewer "
             "layers, AttentionMaps.from_capture(captured, words, sites='*.1.*'), a shorter text, or a larger max_bytes"
         )
-    rows, cols = ([str(word) for word in words] for words in (maps.query_tokens, maps.key_tokens))
+    rows, cols = ([str(word) for word in tokens] for tokens in (maps.query_tokens, maps.key_tokens))
     blobs = BlobStore()
     document: NeuronsDocument = {
         "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,

@@ -35,23 +35,23 @@ class PatchGrid:
         """The indices of the tokens that are patches."""
         return slice(self.first, self.first + self.rows * self.columns)
 
-    def words(self, words: Sequence[str], names: Sequence[str]) -> list[str]:
+    def token_names(self, tokens: Sequence[str], names: Sequence[str]) -> list[str]:
         """Return a label for each token of the axis: "(row,column)", from 0, for patches; `names` for tokens before.
 
         In a grid of one row, patches are numbered from 0.
 
         Args:
-            words: the labels of all tokens of the axis, used for tokens that have no other name.
+            tokens: the labels of all tokens of the axis, used for tokens that have no other name.
             names: the names of the first tokens before the patches.
         """
         patches = [f"({row},{column})" for row in range(self.rows) for column in range(self.columns)]
         if self.rows == 1:
             patches = [str(column) for column in range(self.columns)]
-        before = list(words[: self.first])
+        before = list(tokens[: self.first])
         if are_numbers(before):
             before = ["cls", *(f"register {index}" for index in range(1, self.first))][: self.first]
         before[: len(names)] = names[: self.first]
-        return [*before, *patches, *words[self.patches.stop :]]
+        return [*before, *patches, *tokens[self.patches.stop :]]
 
 
 def find_grids(
@@ -65,25 +65,25 @@ def find_grids(
     return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
 
 
-def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, runs: bool = True) -> PatchGrid | None:
+def find_grid(tokens: Sequence[str], size: Shape | None, shape: Shape | None, runs: bool = True) -> PatchGrid | None:
     """Return the grid that an unlabelled axis, or the longest run of one repeated label, forms; None if there is none.
 
     Args:
-        words: the labels of the axis; numbers from 0 mean that it is unlabelled.
+        tokens: the labels of the axis; numbers from 0 mean that it is unlabelled.
         size: height and width of the picture; None: a spectrogram, whose tokens are successive in time.
         shape: rows and columns of the grid, or of a coarser or finer grid of the same proportions. None: a square grid,
             since most models take square images, otherwise square patches.
         runs: whether a run of one repeated label may be the picture.
     """
-    if are_numbers(words):
-        start, count = 0, len(words)
+    if are_numbers(tokens):
+        start, count = 0, len(tokens)
     elif runs:
-        lengths = [len(list(run)) for _, run in groupby(words)]
+        lengths = [len(list(run)) for _, run in groupby(tokens)]
         longest = lengths.index(max(lengths))
         start, count = sum(lengths[:longest]), lengths[longest]
     else:
         return None
-    extras = EXTRA_TOKEN_COUNTS if count == len(words) else (0,)
+    extras = EXTRA_TOKEN_COUNTS if count == len(tokens) else (0,)
     if size is None and shape is None:
         return PatchGrid(start, 1, count, upward=True) if count >= MIN_PATCHES else None
     found = [(extra, *fit) for extra in extras for fit in _shapes(count - extra, size, shape)]

@@ -67,9 +67,9 @@ class ResultPanel:
         return labels_or_numbers(self.columns, count)
 
 
-def labels_or_numbers(words: Sequence[str], count: int) -> list[str]:
+def labels_or_numbers(labels: Sequence[str], count: int) -> list[str]:
     """Return the labels of an axis, or numbers from 0 unless there are `count` labels."""
-    return list(words) if len(words) == count else range_labels(count)
+    return list(labels) if len(labels) == count else range_labels(count)
 
 
 def result_scale(

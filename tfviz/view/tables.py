@@ -115,13 +115,13 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
 
 
 def gates(
-    tables: Mapping[str, Float[Tensor, "step unit"]], words: Sequence[str] | None = None, title: str = "Gates"
+    tables: Mapping[str, Float[Tensor, "step unit"]], tokens: Sequence[str] | None = None, title: str = "Gates"
 ) -> View:
     """Show the gates of a recurrent network over a text: a heatmap for each gate, with columns for steps.
 
     Args:
         tables: activations of each gate, [step, unit], by name, such as input, forget, output, cell.
-        words: a label for each step.
+        tokens: a label for each step.
         title: the title.
 
     Raises:
@@ -137,7 +137,7 @@ def gates(
     check_at_most(len(tables), MAX_TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), MAX_CELLS, "cells", "give fewer steps, or some of the units")
-    axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps", "tables"))
+    axes = Axis("unit"), Axis("word", axis_labels(tokens, steps, "words", "steps", "tables"))
     transposed = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in transposed.items()]
     blobs = BlobStore()

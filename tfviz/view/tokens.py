@@ -11,7 +11,7 @@ from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
 from tfviz.view.documents.charts import TokensDocument
-from tfviz.view.figures import words as figures
+from tfviz.view.figures.text import shaded_text
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scale
@@ -20,7 +20,7 @@ MAX_TOKENS = 20_000
 
 
 def tokens(
-    words: Sequence[Any],
+    tokens: Sequence[Any],
     numbers: Float[Tensor, "token"] | Sequence[float],
     title: str = "Tokens",
     *,
@@ -30,7 +30,7 @@ def tokens(
     """Show running text, each token shaded by its number, in two hues (blue and orange) if a number is negative.
 
     Args:
-        words: the text of each token; other values are converted to strings.
+        tokens: the text of each token; other values are converted to strings.
         numbers: a number for each token, such as its loss, an attribution, or the activation of a neuron.
         title: the title above the text.
         unit: the unit of the numbers, such as "nats".
@@ -48,7 +48,7 @@ def tokens(
         raise ValueError(f"numbers are {list(values.shape)}; give one for each token")
     check_at_most(len(values), MAX_TOKENS, "tokens", "give a part of the text")
     check_positive("limit", limit)
-    labels = axis_labels(words, len(values), "words", "tokens", "numbers")
+    labels = axis_labels(tokens, len(values), "words", "tokens", "numbers")
     largest = limit or float(values.abs().max()) or 1.0
     scale = Scale("diverging" if bool((values < 0).any()) else "linear", largest)
     blobs = BlobStore()
@@ -56,4 +56,4 @@ def tokens(
         "kind": "tokens", "title": title, "words": labels, "data": blobs.add(values.numpy().tobytes()),
         "scale": scale.kind, "limit": scale.limit, "unit": unit, "state": {"token": int(values.abs().argmax())},
     }  # fmt: skip
-    return View(figures.tokens(labels, values.numpy(), scale, title, unit), document, blobs.data)
+    return View(shaded_text(labels, values.numpy(), scale, title, unit), document, blobs.data)

@@ -32,7 +32,7 @@ PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
 
 def bars(
-    words: Sequence[Any],
+    labels: Sequence[Any],
     heights: Mapping[str, Tensor | Sequence[float]],
     title: str,
     y: str = "probability",
@@ -44,7 +44,7 @@ def bars(
     """Draw vertical bars: a panel for each series with a bar for each word, all on one scale.
 
     Args:
-        words: the labels of the bars; numbers are converted to strings.
+        labels: the labels of the bars; numbers are converted to strings.
         heights: name of a series -> heights, [word] or [training, word]. For several training runs, bars are the mean,
             with a line from minimum to maximum.
         title: the title.
@@ -58,12 +58,12 @@ def bars(
             infinity.
         LookupError: `grey` has a word that has no bar.
     """
-    are_grey = _are_among(words, grey, "grey")
-    words, series = _check_series(words, heights, MAX_BARS)
+    are_grey = _are_among(labels, grey, "grey")
+    labels, series = _check_series(labels, heights, MAX_BARS)
     levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
     def draw() -> Figure:
-        length = max(2.4, _bar_step(words) * len(words) + 0.6)  # of a panel
+        length = max(2.4, _bar_step(labels) * len(labels) + 0.6)  # of a panel
         across = len(series) if len(series) * length < CROWDED_WIDTH else min(2, len(series))
         down = math.ceil(len(series) / across)
         width = min(9.0, length * across + 0.4)
@@ -73,13 +73,13 @@ def bars(
         for axes in panels[len(series) :]:
             axes.set_visible(False)
         for axes, (name, values) in zip(panels, series.items()):
-            axes.bar(range(len(words)), values.mean, color=_bar_colours(are_grey), width=0.75)
+            axes.bar(range(len(labels)), values.mean, color=_bar_colours(are_grey), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
-                axes.vlines(range(len(words)), values.low, values.high, color=ink, linewidth=1.5)
+                axes.vlines(range(len(labels)), values.low, values.high, color=ink, linewidth=1.5)
             for label, level in levels.items():
                 reference_line(axes, label if axes is panels[len(series) - 1] else "", level)
-            axes.set_xticks(range(len(words)), axis_labels(words))
+            axes.set_xticks(range(len(labels)), axis_labels(labels))
             axes.grid(axis="x", visible=False)
             axes.set_title(_panel_title(name, width / across))
         for axes in grid[:, 0]:
@@ -89,7 +89,7 @@ def bars(
         set_title(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\nhighest {y}: {_highest(words, series)}")
+    return Picture(draw, f"{title}\nhighest {y}: {_highest(labels, series)}")
 
 
 def bar_table(
@@ -166,9 +166,9 @@ def bar_table(
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
-def _bar_step(words: Sequence[str]) -> float:
+def _bar_step(labels: Sequence[str]) -> float:
     """Return the distance between bars, in inches, that leaves room for the longest label, from 0.2 to 0.3."""
-    return min(0.3, max(0.2, LETTER_WIDTH_INCHES * max(map(len, words)) + 0.05))
+    return min(0.3, max(0.2, LETTER_WIDTH_INCHES * max(map(len, labels)) + 0.05))
 
 
 def _draw_column(
@@ -217,10 +217,10 @@ def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list
     Raises:
         LookupError: an element of `some` is not among the names.
     """
-    words, chosen = as_strings(names), as_strings(list(some))
-    if missing := [name for name in chosen if name not in words]:
-        raise LookupError(f"there is nothing called {missing[0]!r} to draw in {colour}; there are {', '.join(words)}")
-    return [word in chosen for word in words]
+    labels, chosen = as_strings(names), as_strings(list(some))
+    if missing := [name for name in chosen if name not in labels]:
+        raise LookupError(f"there is nothing called {missing[0]!r} to draw in {colour}; there are {', '.join(labels)}")
+    return [word in chosen for word in labels]
 
 
 def _bar_colours(grey: Sequence[bool], pale: Sequence[bool] = ()) -> list[Any]:

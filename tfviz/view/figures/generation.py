@@ -18,21 +18,21 @@ from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is
 BAR_WIDTH_INCHES = 1.5
 
 
-def next_tokens(words: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
+def next_tokens(tokens: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
     """Draw bars of the probabilities of the most likely next tokens of a text.
 
     Args:
-        words: the tokens.
+        tokens: the tokens.
         shares: the probability of each token.
         title: the title.
         prompt: the text before the token, whose end completes the title.
     """
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    return bar_table(words, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
+    return bar_table(tokens, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
 
 
 def translation_steps(
-    words: Sequence[str],
+    tokens: Sequence[str],
     shares: Sequence[float],
     read: Sequence[str],
     weights: Float[Tensor, "written read"],
@@ -42,7 +42,7 @@ def translation_steps(
     """Draw the cross-attention of each generated token, beside bars of the tokens' probabilities.
 
     Args:
-        words: the generated tokens.
+        tokens: the generated tokens.
         shares: the probability of each generated token.
         read: the source tokens.
         weights: the attention weights, averaged over layers and heads.
@@ -54,17 +54,17 @@ def translation_steps(
         few = is_numbered(*weights.shape)
         width, height = (
             (NUMBER_CELL_INCHES if few else 0.28) * len(read),
-            (NUMBER_CELL_INCHES if few else 0.24) * len(words),
+            (NUMBER_CELL_INCHES if few else 0.24) * len(tokens),
         )
         figure = Figure(figsize=(width + BAR_WIDTH_INCHES + 2.6, height + 1.5))
         figure.set_layout_engine("constrained", wspace=0.06)
         cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH_INCHES])
-        axes = Axis("written", words), Axis("read; mean of all layers and heads", read)
+        axes = Axis("written", tokens), Axis("read; mean of all layers and heads", read)
         heatmap = Heatmap(weights, *axes, LINEAR_WEIGHT_SCALE if few else WEIGHT_SCALE, numbered=few)
         image = draw_heatmap(cells, heatmap)
         if not few:
             draw_colourbar(figure, image, [cells], heatmap.scale)
-        bars.barh(range(len(words)), shares, color="C5", height=0.72)
+        bars.barh(range(len(tokens)), shares, color="C5", height=0.72)
         for row, (share, number) in enumerate(
             zip(shares, format_column(Spread.from_values("probability", shares), 1.0))
         ):
@@ -78,5 +78,5 @@ def translation_steps(
         return figure
 
     targets = [read[int(at)] for at in weights.argmax(-1)]
-    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, targets))
+    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(tokens, shares, targets))
     return Picture(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")

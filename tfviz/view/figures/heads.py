@@ -59,8 +59,8 @@ def head_grid(grid: HeadGrid) -> Figure:
         image = draw_cells(axes, heatmap, int(panel_width * DPI))
         draw_outlines(axes, heatmap)
         if grid.labelled:
-            words = heatmap.rows.labels, heatmap.columns.labels
-            label_axes(axes, words[0] if head == 0 else (), words[1] if layer == 0 else ())
+            tokens = heatmap.rows.labels, heatmap.columns.labels
+            label_axes(axes, tokens[0] if head == 0 else (), tokens[1] if layer == 0 else ())
         else:
             _label_words_of_letters(axes, heatmap, left=head == 0, top=layer == 0)
         if layer == 0:
@@ -83,8 +83,8 @@ def _label_words_of_letters(axes: Axes, heatmap: Heatmap, left: bool, top: bool)
         if wanted and len(names) <= MAX_LETTERS and all(len(name) == 1 for name in names):
             before = [" ", *names]
             starts = [at for at in range(len(names)) if _is_letter(names[at]) and not _is_letter(before[at])]
-            words = ["".join(takewhile(_is_letter, names[at:])) for at in starts]
-            axis.set_ticks(starts, axis_labels(words), rotation=90 if axis is axes.xaxis else 0)
+            tokens = ["".join(takewhile(_is_letter, names[at:])) for at in starts]
+            axis.set_ticks(starts, axis_labels(tokens), rotation=90 if axis is axes.xaxis else 0)
 
 
 def _is_letter(name: str) -> bool:

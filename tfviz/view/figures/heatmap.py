@@ -160,11 +160,11 @@ def label_axes(
     """
     of_rows = MAX_PATH_LENGTH if len(columns) == 1 else MAX_LABEL_LENGTH
     sides = ((axes.yaxis, rows, limits[0], 0, of_rows), (axes.xaxis, columns, limits[1], 90, MAX_LABEL_LENGTH))
-    for axis, words, limit, rotation, max_length in sides:
-        step = max(1, -(-len(words) // limit))
-        shown = axis_labels(words[::step], max_length)
+    for axis, tokens, limit, rotation, max_length in sides:
+        step = max(1, -(-len(tokens) // limit))
+        shown = axis_labels(tokens[::step], max_length)
         upright = rotation == 0 or max(map(len, shown), default=0) <= max_upright
-        axis.set_ticks(range(0, len(words), step), shown, rotation=0 if upright else rotation)
+        axis.set_ticks(range(0, len(tokens), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.xaxis.label.set_color(soft())

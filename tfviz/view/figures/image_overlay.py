@@ -76,12 +76,12 @@ class MapsOnImage:
                 f"{title or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own "
                 "words; give grid=(rows, columns) of cells, and leave away the words of the side that lies on it"
             )
-        words = [
-            grid.words(own, names) if grid else own
+        tokens = [
+            grid.token_names(own, names) if grid else own
             for grid, own in ((rows, maps.query_tokens), (cols, maps.key_tokens))
         ]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, are_numbers(maps.query_tokens))
+        return cls(AttentionMaps(maps.layers, tokens[0], tokens[1], **more), rows, cols, are_numbers(maps.query_tokens))
 
     @property
     def grids(self) -> list[PatchGrid]:
@@ -103,17 +103,19 @@ class MapsOnImage:
         Raises:
             LookupError: there is no such token.
         """
-        words = self.selectable_tokens
+        tokens = self.selectable_tokens
         if isinstance(token, str):
-            if token not in words:
-                raise LookupError(f"token is {token!r}; there are: {', '.join(words[:12])}{', …' * (len(words) > 12)}")
-            return words.index(token)
+            if token not in tokens:
+                raise LookupError(
+                    f"token is {token!r}; there are: {', '.join(tokens[:12])}{', …' * (len(tokens) > 12)}"
+                )
+            return tokens.index(token)
         if token is not None:
-            if not -len(words) <= token < len(words):
-                raise LookupError(f"token is {token}; there are {len(words)}, counted from 0")
-            return token % len(words)
+            if not -len(tokens) <= token < len(tokens):
+                raise LookupError(f"token is {token}; there are {len(tokens)}, counted from 0")
+            return token % len(tokens)
         own: PatchGrid | None = getattr(self, self.side)
-        if own and (self.has_class_token or own.rows * own.columns == len(words)):
+        if own and (self.has_class_token or own.rows * own.columns == len(tokens)):
             return 0 if own.first else (own.rows // 2) * own.columns + own.columns // 2
         weights = self.maps[layer, head] if self.side == "rows" else self.maps[layer, head].T
         varies = weights[:, self._grid(self.side).patches].std(-1)

@@ -42,8 +42,8 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     def draw() -> Figure:
         return layout.draw(statement, hints, note, scale_legends(panels))
 
-    words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
-    return Picture(draw, "\n".join([title, "; ".join(line), *words, *(text for text in (statement, note) if text)]))
+    tokens = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
+    return Picture(draw, "\n".join([title, "; ".join(line), *tokens, *(text for text in (statement, note) if text)]))
 
 
 class _Layout:
@@ -194,11 +194,11 @@ def _summary(panel: ResultPanel) -> str:
     if values.ndim == 1 and values.size <= 12:
         return ", ".join(f"{word!r} {formatted(value)}" for word, value in zip(panel.row_labels(len(values)), values))
     if panel.kind in ("arrows", "dots") and len(values) <= 12:
-        words = panel.row_labels(len(values))
-        return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(words, values))
+        tokens = panel.row_labels(len(values))
+        return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(tokens, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
-    words = [panel.row_labels(values.shape[0])[at[0]]]
+    tokens = [panel.row_labels(values.shape[0])[at[0]]]
     if values.ndim == 2:
         labels = panel.row_labels if panel.kind == "graph" else panel.column_labels
-        words.append(labels(values.shape[1])[at[1]])
-    return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, words))})"
+        tokens.append(labels(values.shape[1])[at[1]])
+    return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, tokens))})"

@@ -103,12 +103,12 @@ def _is_drawn(values: numpy.ndarray, min_weight: float) -> numpy.ndarray:
 
 def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) -> None:
     """Write the tokens of the queries on the left and of the keys on the right, and how many are omitted."""
-    for side, words, name, where, align in (
+    for side, tokens, name, where, align in (
         (axes, rows, "query", (0, 1), "right"),
         (axes.twinx(), cols, "key", (1, 1), "left"),
     ):
-        more = [f"… {len(words) - MAX_AXIS_LABELS} more"] if len(words) > MAX_AXIS_LABELS else []
-        shown = [*axis_labels(words[:MAX_AXIS_LABELS]), *more]
+        more = [f"… {len(tokens) - MAX_AXIS_LABELS} more"] if len(tokens) > MAX_AXIS_LABELS else []
+        shown = [*axis_labels(tokens[:MAX_AXIS_LABELS]), *more]
         side.set_yticks(range(len(shown)), shown)
         side.set(xticks=[], xlim=(0, 1), ylim=(height - 0.5, -0.5))
         side.grid(False)

@@ -23,7 +23,7 @@ def neurons(
     key: Float[Tensor, "key dim"],
     weights: Float[Tensor, " key"],
     word: str,
-    words: Sequence[str],
+    tokens: Sequence[str],
     title: str,
 ) -> Picture:
     """Draw the query above the keys, their products in each dimension, and bars of the weights.
@@ -33,11 +33,11 @@ def neurons(
         key: the key vectors, likewise.
         weights: the attention weight of each key.
         word: the token of the query.
-        words: the token of each key.
+        tokens: the token of each key.
         title: the title.
     """
     products = query * key
-    axes = Axis("key", words), Axis(DIMENSION)
+    axes = Axis("key", tokens), Axis(DIMENSION)
     vectors = _scale(torch.cat([query[None], key]))
     strips = {
         "query": Heatmap(query[None], Axis("", [word]), axes[1], vectors),
@@ -46,7 +46,7 @@ def neurons(
     }
 
     def draw() -> Figure:
-        tall = axis_inches(len(words), 4.5, 0.2, 0.6)
+        tall = axis_inches(len(tokens), 4.5, 0.2, 0.6)
         figure = Figure(figsize=(9.0, tall + 1.7), layout="constrained")
         grid = figure.add_gridspec(2, 3, height_ratios=[0.25, tall], width_ratios=[3, 3, 1.4])
         cells = {"query": grid[0, 0], "key": grid[1, 0], "query × key": grid[1, 1]}
@@ -58,10 +58,10 @@ def neurons(
             if name != "query":  # which has the colours of the keys
                 draw_colourbar(figure, image, [panel], heatmap.scale)
         bars = figure.add_subplot(grid[1, 2])
-        bars.barh(range(len(words)), weights.numpy(), color="C5", height=0.72)
+        bars.barh(range(len(tokens)), weights.numpy(), color="C5", height=0.72)
         for at, weight in enumerate(weights.tolist()):
             bars.annotate(formatted(weight), (weight, at), (3, 0), textcoords="offset points", va="center", fontsize=8)
-        bars.set(xlim=(0, 1.35 * float(weights.max()) or 1.0), ylim=(len(words) - 0.5, -0.5), xticks=[], yticks=[])
+        bars.set(xlim=(0, 1.35 * float(weights.max()) or 1.0), ylim=(len(tokens) - 0.5, -0.5), xticks=[], yticks=[])
         bars.set_title("weight", loc="left", color=soft(), fontsize=9)
         bars.grid(False)
         bars.spines[["right", "top", "bottom"]].set_visible(False)
@@ -71,7 +71,7 @@ def neurons(
     best = int(weights.argmax())
     dimension = int(products[best].abs().argmax())
     summary = (
-        f"{title}\n{word!r} looks most at {words[best]!r}, with {formatted(weights[best].item())}: of "
+        f"{title}\n{word!r} looks most at {tokens[best]!r}, with {formatted(weights[best].item())}: of "
         f"{counted(len(query), DIMENSION)}, dimension {dimension} gives most"
     )
     return Picture(draw, summary)

@@ -186,12 +186,12 @@ def drawable(text: str) -> str:
     return "".join(character if character == " " else _visible_symbol(character) for character in str(text))
 
 
-def axis_labels(words: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
+def axis_labels(tokens: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
     """Return labels as an axis shows them: truncated, with symbols for invisible characters.
 
     Spaces are shown as symbols if the label begins or ends with whitespace; otherwise they remain spaces.
     """
-    return [shorten(_visible(str(word)) or "∅", max_length) for word in words]
+    return [shorten(_visible(str(word)) or "∅", max_length) for word in tokens]
 
 
 def _visible(word: str) -> str:

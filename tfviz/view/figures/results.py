@@ -217,10 +217,10 @@ def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     named = [0.16 * bool(name) for name in panel.axes]
     is_small = is_numbered(rows, cols)
     cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, cols)))
-    words = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
+    labels = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
     above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (is_small and above <= 0.075 * MAX_LEVEL_LENGTH) else above
-    width = min(7.0, max(0.9, cell * cols)) + words + (0.2 if is_small or panel.ends != NO_NAMES else 0.7)
+    width = min(7.0, max(0.9, cell * cols)) + labels + (0.2 if is_small or panel.ends != NO_NAMES else 0.7)
     height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if is_small else cell * rows)) + above + 0.35
     return width + named[0], height + named[1]
 

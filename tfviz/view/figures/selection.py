@@ -60,7 +60,7 @@ def check_divider(divide: int | None, keys: int) -> list[Divider]:
         ValueError: the divider is not between two keys.
     """
     if divide is not None and not 0 < divide < keys:
-        raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
+        raise ValueError(f"divide is {divide}; it must be the index of a key, from 1 to {keys - 1}")
     return [] if divide is None else [("cols", divide)]
 
 

@@ -181,13 +181,13 @@ def facts(panel: ResultPanel) -> dict[str, str]:
     second = int(numpy.argmax(rest)) if rest.max(initial=-numpy.inf) > -numpy.inf else None
     total = float(table[numpy.isfinite(table)].sum())
     share = total if panel.kind == "stack" and total else 1.0
-    words = _Words(panel, table.shape)
+    labels = _Words(panel, table.shape)
     return {
-        "row": words.row(col if panel.kind in ROW_KINDS else row),
-        "col": words.column(row, col),
+        "row": labels.row(col if panel.kind in ROW_KINDS else row),
+        "col": labels.column(row, col),
         "value": formatted(float(table[row, col])) + unit,
         "percent": _percent(float(table[row, col]) / share),
-        "second": "none" if second is None else words.column(row, second),
+        "second": "none" if second is None else labels.column(row, second),
         "second_value": "" if second is None else formatted(float(rest[second])) + unit,
         "second_percent": "" if second is None else _percent(float(rest[second]) / share),
         "count": formatted(int((numpy.isfinite(table) & (table != 0)).sum())),
@@ -203,8 +203,8 @@ def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
     signed = panel.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
     sizes = numpy.where(numpy.isfinite(table), abs(table) if signed else table, -numpy.inf)
     if _is_shares(panel) and _has_same_words(panel, table.shape):
-        words = numpy.array(panel.row_labels(len(table)), dtype=object)
-        others = numpy.where(words[:, None] == words[None], -numpy.inf, sizes)
+        labels = numpy.array(panel.row_labels(len(table)), dtype=object)
+        others = numpy.where(labels[:, None] == labels[None], -numpy.inf, sizes)
         if others.max() > 0:
             row = int(numpy.argmax(others.max(1)))
             return row, int(numpy.argmax(sizes[row]))

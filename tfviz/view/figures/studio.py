@@ -18,7 +18,7 @@ from tfviz.view.figures.formatting import formatted, percent
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
 from tfviz.view.figures.palette import drawable, prediction_colour, soft
 from tfviz.view.figures.picture import set_title, shorten
-from tfviz.view.figures.words import SHADE_PADDING_INCHES, running_text
+from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 
 MAX_LAYERS, MAX_HEADS = 6, 8  # of which maps are drawn

@@ -158,8 +158,8 @@ class Text(Control[TextSpec]):
         return repr(value)
 
     def labels(self, value: str) -> tuple[list[str], list[str]]:
-        words = self.tokenizer.tokens(self.tensor(value)[0])
-        return words, words
+        labels = self.tokenizer.tokens(self.tensor(value)[0])
+        return labels, labels
 
 
 class Order(Control[OrderSpec]):

@@ -112,8 +112,8 @@ def _axis_names(
     if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:
         return rows, cols
     count = shape[-1] if drawing.kind == "bars" else shape[-2]
-    words = {name: control.labels(control.start) for name, control in controls.items()}
-    fitting = [name for name, (down, across) in words.items() if down == across and len(down) == count > 1]
+    labels = {name: control.labels(control.start) for name, control in controls.items()}
+    fitting = [name for name, (down, across) in labels.items() if down == across and len(down) == count > 1]
     if len(fitting) != 1:
         return rows, cols
     square = drawing.kind == "grid" and shape[-1] == count > 2

@@ -8,7 +8,7 @@ from typing import Any
 from tfviz.extras import extra
 from tfviz.look import AttentionMaps, quantize
 from tfviz.view.figures import attention as figures
-from tfviz.view.figures import links, words
+from tfviz.view.figures import links, text
 from tfviz.view.figures.formatting import maps_size
 from tfviz.view.figures.palette import shorten
 from tfviz.view.figures.picture import Picture
@@ -135,7 +135,7 @@ class LiveView(KernelWidget):
             return links.links(maps, layer, marked or [head], min_weight=self.min_weight)
         if self.mode == "words":
             row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
-            return words.words(maps, layer, head, row)
+            return text.attended_text(maps, layer, head, row)
         return figures.head(maps, layer, head) if self.mode == "head" else figures.heads(maps)
 
     def __repr__(self) -> str:

@@ -84,7 +84,7 @@ def classify_image(
     check_label_logits(labels, logits, "picture")
     opened = strongest_head(model, patched.pixels, extract_logits)
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
-    words = patched.grid.words(tokens, ())
+    words = patched.grid.token_names(tokens, ())
     document: ClassifyImageDocument = {
         "kind": "classify-image", "title": title, "examples": examples_spec(examples, STATE_KEYS), "tokenizers": [],
         "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,

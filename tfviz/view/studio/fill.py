@@ -130,12 +130,12 @@ def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor)
 
 def _masked_positions(tokenizer: Any, text: str, masked: int | Sequence[int] | None) -> list[int]:
     """Return the positions of all tokens of the words to mask."""
-    words = text.split()
-    wanted = [len(words) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
-    if not words:
+    tokens = text.split()
+    wanted = [len(tokens) // 2] if masked is None else [masked] if isinstance(masked, int) else list(masked)
+    if not tokens:
         raise ValueError("the text has no words; give one to mask")
-    if not wanted or not all(0 <= number < len(words) for number in wanted):
-        raise ValueError(f"masked is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
+    if not wanted or not all(0 <= number < len(tokens) for number in wanted):
+        raise ValueError(f"masked is {wanted}; the text has {len(tokens)} words, from 0: give one or more of them")
     return [position for position, number in enumerate(tokenizer.word_ids(text)) if number in wanted]
 
 

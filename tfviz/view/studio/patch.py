@@ -193,7 +193,7 @@ def _patched_places(
         bars: the picture of the next tokens, whose title and summary are kept.
     """
     right, other = tokenizer.tokens(torch.tensor(list(answers)))
-    words = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.tokens, ids))]
+    tokens = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.tokens, ids))]
     clean, corrupt = (one.to(model_device(model)) for one in ids)
 
     def difference(source: Tensor, place: tuple[int, int]) -> float:
@@ -203,12 +203,12 @@ def _patched_places(
     with eval_mode(model), torch.no_grad():
         unpatched = difference(corrupt, (0, 0))
         changes = [
-            [difference(clean, (layer, at)) - unpatched for at in range(len(words))]
+            [difference(clean, (layer, at)) - unpatched for at in range(len(tokens))]
             for layer in range(len(sites.blocks))
         ]
     unit = f"change of the logit of {right!r} minus that of {other!r}, with this vector of the clean run"
     title, summary = bars.summary.split("\n", 1)
-    axes = {"layer input": sites.block_labels, "position": words}
+    axes = {"layer input": sites.block_labels, "position": tokens}
     return figure_table(Table(torch.tensor(changes), axes, unit), title, summary)
 
 

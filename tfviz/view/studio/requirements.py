@@ -169,7 +169,7 @@ def text_program(model: nn.Module, tokenizer: Any, dtype: str | None) -> Program
 def check_finite(logits: Tensor) -> None:
     """Raise ValueError unless all logits are finite."""
     if not bool(logits.isfinite().all()):
-        raise ValueError("the model's logits are not finite: it has nothing to say; look for NaN in its weights")
+        raise ValueError("the model's logits are not finite: look for NaN in its weights")
 
 
 def context_length(program: Program | LocalProgram) -> int:

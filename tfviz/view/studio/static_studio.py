@@ -21,23 +21,23 @@ MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is w
 
 
 @torch.no_grad()
-def text_maps(model: nn.Module, ids: Tensor, words: Sequence[str]) -> AttentionMaps | None:
+def text_maps(model: nn.Module, ids: Tensor, tokens: Sequence[str]) -> AttentionMaps | None:
     """Return the attention maps of one text; None if the text is long, or the layers have no maps of one shape.
 
     Args:
         model: takes ids [1, position].
         ids: the text, [1, position].
-        words: a label for each position.
+        tokens: a label for each position.
     """
     if ids.shape[1] > MAX_TOKENS:
         return None
     with eval_mode(model), capture(model, "*.pattern") as captured:
         model(ids.to(next(model.parameters()).device))
     try:
-        maps = AttentionMaps.from_capture(captured, query_tokens=words, invocations="last")
+        maps = AttentionMaps.from_capture(captured, query_tokens=tokens, invocations="last")
     except (LookupError, ValueError):
         return None
-    return maps if maps.weights.shape[2:] == (len(words), len(words)) else None
+    return maps if maps.weights.shape[2:] == (len(tokens), len(tokens)) else None
 
 
 def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:

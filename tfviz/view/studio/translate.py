@@ -164,10 +164,10 @@ def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
 def _cross_words(source: Any, target: Any) -> AxisWords:
     """Return a function from inputs to the labels of cross-attention: generated tokens and "…", and source tokens."""
 
-    def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
+    def tokens(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
         return {"cross": ([*target.tokens(inputs["decode"][0][0][1:]), "…"], source.tokens(inputs["encode"][0][0]))}
 
-    return words
+    return tokens
 
 
 def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, LocalProgram]:

@@ -110,9 +110,10 @@ class ModelWidget(KernelWidget):
         """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
         outputs, captured = self._programs[request.program].run(request.inputs, request.off)
-        words = self._axis_words({**self._inputs, request.program: request.inputs})
+        tokens = self._axis_words({**self._inputs, request.program: request.inputs})
         parts = {
-            part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()
+            part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern")
+            for part, axes in tokens.items()
         }
         picture = self._draw_static(request, outputs)
         return heads_view(picture, parts, {}, picture.summary.partition("\n")[0], note=NOTE_STATIC)

@@ -9,7 +9,7 @@ import { softmaxAlong } from "./scanning.js";
 
 const MIN_ALLOWED_SCORE = -1.7014117e38; // half of the least float32: a score below it stands for "not allowed"
 
-/** @type {Operation} True where a query may look; null where nothing is masked. */
+/** @type {Operation} True where a query may attend; null where nothing is masked. */
 function allowedBy(machine, scores) {
   if (!scores.data.some((/** @type {number} */ score) => score <= MIN_ALLOWED_SCORE)) return null;
   const out = machine.empty(scores.shape, "bool");

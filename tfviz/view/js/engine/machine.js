@@ -97,7 +97,7 @@ export class Machine {
   /**
    * Return the weights of an attention after edits; record them if the site is watched.
    * @param {Tensor<"float32">} weights [..., query, key]
-   * @param {Tensor<"bool"> | null} allowed True where a query may look; null: everywhere
+   * @param {Tensor<"bool"> | null} allowed True where a query may attend; null: everywhere
    */
   patternHook(weights, allowed = null) {
     const site = this.node?.pattern;

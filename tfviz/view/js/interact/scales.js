@@ -77,7 +77,7 @@ function stateOf(value) {
 }
 
 /**
- * Return a word for each place; numbers if available are no words, or not that many.
+ * Return a label for each place; its number where there are not as many labels as places.
  * @param {string[]} words
  * @param {number} count
  */

@@ -253,7 +253,7 @@ export class Sheet {
 }
 
 /**
- * Return the sharpness of a head: the weight of each query's strongest key, averaged over the queries that may look at
+ * Return the sharpness of a head: the weight of each query's strongest key, averaged over the queries that may attend at
  * any.
  * @param {AnyGrid} grid
  */

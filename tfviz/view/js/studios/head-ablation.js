@@ -1,4 +1,4 @@
-// What the probability of an answer would be with the selected head switched over: off if it is on, on if it is off.
+// What the probability of an answer would be with the selected head toggled: off if it is on, on if it is off.
 
 import { percent, withSign } from "../base/numbers.js";
 

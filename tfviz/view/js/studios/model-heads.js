@@ -58,7 +58,7 @@ export class ModelHeads {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
-  /** Return the edits with one head switched over: on if it is off, else off. @param {Place} place @returns {Edit[]} */
+  /** Return the edits with one head toggled. @param {Place} place @returns {Edit[]} */
   editsToggling(place) {
     const { edits } = this;
     const [site, head] = [this.siteOf(place), place.head];
@@ -108,7 +108,7 @@ export class ModelHeads {
     this.store.set({ ...place, marked: [], off: this.offToggling(this.siteOf(place), [place.head]) });
   }
 
-  /** Return which heads are off if these heads of a layer are switched over. @param {string} site @param {number[]} heads */
+  /** Return which heads are off if these heads of a layer are toggled. @param {string} site @param {number[]} heads */
   offToggling(site, heads) {
     const off = this.store.get("off");
     const others = off.filter(([other, head]) => other !== site || !heads.includes(head));

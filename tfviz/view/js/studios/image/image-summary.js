@@ -11,7 +11,7 @@ import { topK } from "../logits.js";
 const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token more looks at all of them alike
 
 /**
- * Return a query's weight for each key; without a query, the mean over all queries that may look somewhere.
+ * Return a query's weight for each key; without a query, the mean over all queries that may attend somewhere.
  * @param {Grid} grid
  * @param {number | null} query
  */

@@ -103,7 +103,7 @@ export class TextCost {
     return this.compare(now, without, studio.heads.isOff(place));
   }
 
-  /** Compare the cost of the text now with that of a head switched over. @param {number} now @param {number} other @param {boolean} isOff */
+  /** Compare the cost of the text now with that of a toggled head. @param {number} now @param {number} other @param {boolean} isOff */
   compare(now, other, isOff) {
     if (!isOff)
       return `With this head off the text costs ${this.words(other)} instead of ${fixed(now, 2)}, ${unsure(other, now)}.`;

@@ -32,7 +32,7 @@ FONT_POINTS = 10
 SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 
 
-def words(
+def attended_text(
     maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
 ) -> Picture:
     """Draw the keys as running text, each token shaded by its attention weight from one query.
@@ -69,11 +69,11 @@ def words(
     return Picture(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
 
 
-def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:
+def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:
     """Draw running text, each token shaded by its number.
 
     Args:
-        words: the text of each token.
+        tokens: the text of each token.
         numbers: the number of each token, [token].
         scale: the scale of the colours.
         title: the title above the text.
@@ -82,24 +82,26 @@ def tokens(words: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: st
 
     def draw() -> Figure:
         axes = Figure().add_axes((0, 0, 1, 1))
-        height = running_text(axes, TOP_INCHES, words, 0, None, numbers, scale=scale) + 0.45
+        height = running_text(axes, TOP_INCHES, tokens, 0, None, numbers, scale=scale) + 0.45
         return _with_legend(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
-    strongest = ", ".join(f"{words[at]!r} {formatted(float(numbers[at]))}" for at in order)
-    return Picture(draw, f"{title}\n{counted(len(words), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
+    strongest = ", ".join(f"{tokens[at]!r} {formatted(float(numbers[at]))}" for at in order)
+    return Picture(draw, f"{title}\n{counted(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
 
 
-def _largest_weights(words: Sequence[str], numbers: numpy.ndarray) -> str:
+def _largest_weights(tokens: Sequence[str], numbers: numpy.ndarray) -> str:
     """Return a text that names the three tokens with the largest weights, and these weights."""
     top = numpy.argsort(-numbers, kind="stable")[:3]
-    return ", ".join(f"{words[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
+    return (
+        ", ".join(f"{tokens[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
+    )
 
 
 def running_text(
     axes: Axes,
     top: float,
-    words: Sequence[str],
+    tokens: Sequence[str],
     first: int,
     marked: int | None,
     numbers: numpy.ndarray | None = None,
@@ -115,7 +117,7 @@ def running_text(
     Args:
         axes: the axes, whose origin is the upper left corner.
         top: the y-coordinate at which the text begins.
-        words: the text of each token.
+        tokens: the text of each token.
         first: the index of the first token to draw.
         marked: the index of the token to outline; None: no outline.
         numbers: the number of each token, [token], which shades it; None: no shades.
@@ -131,7 +133,7 @@ def running_text(
     if name:
         axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=soft())
         top += 0.22
-    for index, x, line, width, text in _layout(words, first, width_inches, padding):
+    for index, x, line, width, text in _layout(tokens, first, width_inches, padding):
         box = Rectangle(
             (x + 0.005, top + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
         )
@@ -154,12 +156,12 @@ def running_text(
 
 
 def _layout(
-    words: Sequence[str], first: int, line_width: float, padding: float
+    tokens: Sequence[str], first: int, line_width: float, padding: float
 ) -> Iterator[tuple[int | None, float, int, float, str]]:
     """Yield token index (None for an omission), x in inches, line, width in inches and text of each piece of text."""
-    word_gap = 0.0 if any(" " in word for word in words) else 0.05  # tokens may include their own spaces
+    word_gap = 0.0 if any(" " in word for word in tokens) else 0.05  # tokens may include their own spaces
     space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
-    for index, text, ends in _pieces(words, first):
+    for index, text, ends in _pieces(tokens, first):
         stripped = text.strip(" ") or text
         before, after = text.split(stripped, 1)
         width = max(0.05, _inches(stripped) if stripped.strip() else space * len(stripped)) + 2 * padding
@@ -172,19 +174,19 @@ def _layout(
             x, line = 0.0, line + 1
 
 
-def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
+def _pieces(tokens: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
     """Yield the pieces of tokens, split at newlines, and notes of how many tokens are omitted before and after.
 
     A piece is the index of its token (None for a note), its text, and whether a line ends after it.
     """
-    last = min(first + MAX_WORDS, len(words))
+    last = min(first + MAX_WORDS, len(tokens))
     if first:
         yield None, f"… {first} before ", False
     for index in range(first, last):
-        for part in re.findall(r"[^\n]*\n|[^\n]+", words[index]) or [""]:
+        for part in re.findall(r"[^\n]*\n|[^\n]+", tokens[index]) or [""]:
             yield index, _truncate(part), part.endswith("\n")
-    if last < len(words):
-        yield None, f" … {len(words) - last} more", False
+    if last < len(tokens):
+        yield None, f" … {len(tokens) - last} more", False
 
 
 def _truncate(word: str) -> str:
