@@ -43,7 +43,7 @@ def test_summary_counts_modules_and_maps():
         model.layers[0](random(B, Q, D))
     beginning = "4 modules look like attention, 2 gave maps, 1 computed more than once, 2 returned no weights "
     assert seen.summary.startswith(f"{beginning}(layers.1, layers.2: ")
-    assert "met no values" in seen.summary
+    assert "was not multiplied with values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
     assert "2 returned no weights" in repr(seen)
     whole = Block("written")
@@ -54,7 +54,7 @@ def test_summary_counts_modules_and_maps():
 
 
 def test_capture_without_maps_raises_with_reasons():
-    said = r"no attention was seen in it; a softmax was computed in layers\.0, but its output was not multiplied with values\. .*look\.register_kernel"
+    said = r"no attention was seen in it; a softmax was computed in layers\.0, but .* multiplied with values\. .*look\.register_kernel"
     model = Block("unmet")
     with pytest.raises(LookupError, match=said), capture(model):
         model(random(B, Q, D))

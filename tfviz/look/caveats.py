@@ -108,7 +108,7 @@ def check(state: CaptureState) -> None:
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
         WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
         f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
-        f"these weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
+        f"weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:MAX_SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes

@@ -39,7 +39,7 @@ def replacement(
         by: the kind of replacement, as for `patch`, or "custom" for those of `means`.
         seed: the seed of the choice of other texts.
         means: site -> custom activation.
-        words: [batch, position], True at tokens; means leave out padding.
+        tokens: [batch, position], True at tokens; means leave out padding.
 
     Raises:
         ValueError: `by` is "resample", and a text has padding; `means` has no activation of a fitting shape.

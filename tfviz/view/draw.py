@@ -25,7 +25,7 @@ SCALE_KINDS: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
 AXIS_COUNTS = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,),
                "words": (1,), "graph": (2,), "stack": (1,)}  # fmt: skip
 DEFAULT_KINDS: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
-Words = str | Sequence[Any] | None
+Labels = str | Sequence[Any] | None
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ class Drawing:
 
 
 def grid(
-    rows: Words = None,
-    cols: Words = None,
+    rows: Labels = None,
+    cols: Labels = None,
     *,
     title: str = "",
     scale: ScaleKind | None = None,
@@ -105,8 +105,8 @@ def grid(
     return Drawing(
         "grid",
         title,
-        _words(rows),
-        _words(cols),
+        _labels(rows),
+        _labels(cols),
         scale,
         limit,
         axes=axes,
@@ -117,7 +117,7 @@ def grid(
 
 
 def bars(
-    labels: Words = None,
+    labels: Labels = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -141,11 +141,11 @@ def bars(
     check_positive("limit", limit)
     check_positive("top", top)
     check_sentence("bars", sentence)
-    return Drawing("bars", title, _words(labels), limit=limit, top=top or 0, unit=unit, sentence=sentence)
+    return Drawing("bars", title, _labels(labels), limit=limit, top=top or 0, unit=unit, sentence=sentence)
 
 
 def stack(
-    labels: Words = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
+    labels: Labels = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
 ) -> Drawing:
     """Draw one stacked bar of the parts in [part], each 0 or greater, with their sum above it.
 
@@ -163,12 +163,12 @@ def stack(
     """
     check_positive("budget", budget)
     check_sentence("stack", sentence)
-    return Drawing("stack", title, _words(labels), budget=budget, unit=unit, sentence=sentence)
+    return Drawing("stack", title, _labels(labels), budget=budget, unit=unit, sentence=sentence)
 
 
 def lines(
-    rows: Words = None,
-    cols: Words = None,
+    rows: Labels = None,
+    cols: Labels = None,
     *,
     title: str = "",
     axes: tuple[str, str] = NO_NAMES,
@@ -189,11 +189,11 @@ def lines(
         ValueError: `sentence` has an unknown placeholder.
     """
     check_sentence("lines", sentence)
-    return Drawing("lines", title, _words(rows), _words(cols), axes=axes, unit=unit, sentence=sentence)
+    return Drawing("lines", title, _labels(rows), _labels(cols), axes=axes, unit=unit, sentence=sentence)
 
 
 def arrows(
-    labels: Words = None,
+    labels: Labels = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -217,7 +217,7 @@ def arrows(
 
 
 def dots(
-    labels: Words = None,
+    labels: Labels = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -237,21 +237,21 @@ def dots(
 
 def _plane(
     kind: DrawingKind,
-    labels: Words,
+    labels: Labels,
     title: str,
     limit: float | None,
     axes: tuple[str, str],
     mark: Sequence[str],
 ) -> Drawing:
     check_positive("limit", limit)
-    names, marked = _words(labels), tuple(as_strings(mark))
+    names, marked = _labels(labels), tuple(as_strings(mark))
     if unknown := [name for name in marked if not isinstance(names, str) and name not in names]:
         raise LookupError(f"mark names {unknown[0]!r}, which is not one of the words")
     return Drawing(kind, title, names, limit=limit, axes=axes, mark=marked)
 
 
-def labels(
-    labels: Words = None,
+def words(
+    labels: Labels = None,
     *,
     title: str = "",
     limit: float | None = None,
@@ -261,11 +261,11 @@ def labels(
     """Draw words as running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
     check_positive("limit", limit)
     check_sentence("words", sentence)
-    return Drawing("words", title, _words(labels), limit=limit, ends=ends, sentence=sentence)
+    return Drawing("words", title, _labels(labels), limit=limit, ends=ends, sentence=sentence)
 
 
 def graph(
-    labels: Words = None,
+    labels: Labels = None,
     *,
     positions: str | Tensor | None = None,
     title: str = "",
@@ -291,7 +291,7 @@ def graph(
         if table.dim() != 2 or table.shape[1] != 2:
             raise ValueError(f"positions has the shape {list(table.shape)}; it must be [node, 2]")
         nodes = tuple((float(x), float(y)) for x, y in table.tolist())
-    return Drawing("graph", title, _words(labels), limit=limit, positions=nodes, filled=filled)
+    return Drawing("graph", title, _labels(labels), limit=limit, positions=nodes, filled=filled)
 
 
 def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
@@ -300,7 +300,7 @@ def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
     return Drawing("number", title, unit=unit, sentence=sentence)
 
 
-def _words(labels: Words) -> Any:
+def _labels(labels: Labels) -> Any:
     return labels if isinstance(labels, str) else tuple(as_strings(labels)) if labels is not None else ()
 
 
