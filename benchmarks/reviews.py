@@ -101,7 +101,7 @@ def imdb(trial: Trial) -> Rows:
     tokenizer = text.train_whole_words(train.texts[few], 30_000, lower=True)
     rows = [cut(tokenizer.encode_batch(part.texts[few]), 800) for part in (train, test)]
     batches = text.Buckets(rows[0], train.labels[few], max_tokens=12_000, seed=trial.seed)
-    parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
+    parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.PositionEncoding}
     model = trial.built(models.Classifier, len(tokenizer), embedding=layers.BigramEmbedding, **parts)
     how = {"lr": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
     unsure = text.TokenDropout(batches, 0.3, seed=trial.seed)

@@ -52,7 +52,7 @@ difference = study.logit_difference(RIGHT, OTHER)
 def by_tfviz(size: Size) -> Callable[[], Tensor]:
     """All heads."""
     model, x = ways.hugging(size), prompts(size)
-    return lambda: study.patch(model, x, metric=difference, by="zero", progress=False).values
+    return lambda: study.patch(model, x, metric=difference, source="zero", progress=False).values
 
 
 def by_transformer_lens(size: Size) -> Callable[[], Tensor]:

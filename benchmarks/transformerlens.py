@@ -77,8 +77,8 @@ def by_tfviz(kind: str) -> Answers:
         "patch heads": patch().values,
         "patch heads at positions": patch(each="head and position").values,
         "patch the stream before blocks": patch(sites=f"{blocks}.?.input").values,
-        "patch heads by gradient": patch(by="gradient").values,
-        "zero heads": study.patch(model, CLEAN, metric=difference, by="zero", progress=False).values,
+        "patch heads by gradient": patch(source="gradient").values,
+        "zero heads": study.patch(model, CLEAN, metric=difference, source="zero", progress=False).values,
         "lens": torch.cat(
             [study.lens(model, CLEAN[text : text + 1], token=RIGHT).values[None] for text in range(len(CLEAN))]
         ).transpose(0, 1),
@@ -93,7 +93,7 @@ def by_tfviz(kind: str) -> Answers:
         answers["patch queries"] = patch(sites=query).values
         answers["patch queries at positions"] = patch(sites=query, each="head and position").values
         answers["path to a query"] = study.patch_path(
-            model, CLEAN, CORRUPT, metric=difference, by="clean", receivers={query.replace("?", "2"): 1},
+            model, CLEAN, CORRUPT, metric=difference, source="clean", receivers={query.replace("?", "2"): 1},
             frozen=["*.output_heads", "*.mlp"], progress=False,
         ).values[:2]  # fmt: skip
     return {name: values.detach().float() for name, values in answers.items()}

@@ -57,7 +57,7 @@ def search(model, sentence, prefix=(), num_beams=1, length_penalty=0.0, max_new_
     texts, columns = [([], 0.0, False)], []
 
     def score(text):
-        return text[1] / ((5 + len(text[0])) / 6) ** alpha
+        return text[1] / ((5 + len(text[0])) / 6) ** length_penalty
 
     while len(columns) < max_new_tokens and not all(ended for _, _, ended in texts):
         found = []
@@ -68,7 +68,7 @@ def search(model, sentence, prefix=(), num_beams=1, length_penalty=0.0, max_new_
             logs = model.decode(torch.tensor([[begin, *tokens]]), memory)[0, -1].double().log_softmax(-1).tolist()
             asked = [prefix[len(columns)]] if len(columns) < len(prefix) else range(len(logs))
             found += [([*tokens, i], total + logs[i], i == end) for i in asked if i not in (0, begin)]
-        texts = sorted(found, key=score, reverse=True)[:width]
+        texts = sorted(found, key=score, reverse=True)[:num_beams]
         columns.append([(tokens, total, score((tokens, total))) for tokens, total, _ in texts])
     return columns
 

@@ -141,10 +141,10 @@ def train(model, device):
 STUDIES = {
     "patch": lambda model, _: study.patch(model, WORDS[:1], WORDS[1:], metric=METRIC, progress=False),
     "patch by gradient": lambda model, _: study.patch(
-        model, WORDS[:1], WORDS[1:], metric=METRIC, by="gradient", progress=False
+        model, WORDS[:1], WORDS[1:], metric=METRIC, source="gradient", progress=False
     ),
     "patch by means": lambda model, _: study.patch(
-        model, WORDS, metric=METRIC, by=study.mean_activations(model, [WORDS], progress=False), progress=False
+        model, WORDS, metric=METRIC, source=study.mean_activations(model, [WORDS], progress=False), progress=False
     ),
     "path": lambda model, _: study.patch_path(
         model, WORDS[:1], WORDS[1:], metric=METRIC, receivers="blocks.1.attention.query", progress=False
@@ -153,7 +153,7 @@ STUDIES = {
     "attribute": lambda model, _: study.attribute(model, WORDS, target=METRIC).values,
     "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, each="head"),
     "head weights": lambda model, _: [(found := study.head_weights(model)).query, found.output, found.ov(1, 0)],
-    "find heads": lambda model, _: study.find_heads(model, [WORDS], progress=False),
+    "find heads": lambda model, _: study.score_heads(model, [WORDS], progress=False),
     "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),
     "fit": train,
     "evaluate": lambda model, _: evaluate.loss(model, [(WORDS, WORDS)]),
@@ -177,7 +177,7 @@ def check_hugging_face(device, attention):
             with torch.no_grad(), look.capture(model, **options) as seen:
                 found.append(model(**inputs).logits)
             found += [pair for site in seen for pair in (seen[site], seen.allowed(site))]
-        heads = study.find_heads(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
+        heads = study.score_heads(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
         return [*found, heads]
 
     assert_matches_cpu(device, lambda: transformers.GPT2LMHeadModel(config), call)

@@ -4,7 +4,7 @@ SETUP = """
 import torch
 from torch import nn
 from tfviz import look, models, study, view
-from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, find_heads
+from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, score_heads
 from tfviz.study import lens, maps_during_training, mean_activations, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
@@ -41,7 +41,7 @@ def change(**more): return patch(gpt, ids, other, **{"metric": last, "progress":
 def measured(texts=(ids,), measure=lambda seen, inputs: torch.ones(2), **more):
     return aggregate(gpt, texts, measure, progress=False, **more)
 def path(**more): return study.patch_path(gpt, ids, other, **{"metric": last, "progress": False, **more})
-def heads(batch, model=gpt): return find_heads(model, [batch], ["previous"], progress=False)
+def heads(batch, model=gpt): return score_heads(model, [batch], ["previous"], progress=False)
 class Never:
     def __call__(self, logits): raise AssertionError("the model was run")
 """
@@ -88,7 +88,7 @@ CASES = [
         "there are 3 tokens for 2 texts; .*; of a word of several tokens, give the first$",
     ),
     ("change(metric=study.logit_difference(1, 2, position=3))", "position is 3; there are 3"),
-    ("change(by='sideways')", "by is 'sideways'; it must be one of: clean, corrupt"),
+    ("change(source='sideways')", "source is 'sideways'; it must be one of: clean, corrupt"),
     ("change(each='layer')", "each is 'layer'; give 'head', 'position', 'head and position' or None$"),
     (
         "patch(ids, ids, other, metric=Never())",
@@ -107,13 +107,16 @@ CASES = [
     ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
     ("change(sites='blocks.0', each='head')", "each is 'head', and blocks.0 has no heads"),
     ("change(each='position', tokens=['a', 'b'])", "there are 2 tokens and 3 positions; give one word for each"),
-    ("change(metric=lambda logits: logits.detach().sum(), by='gradient')", "the metric does not depend on the logits"),
+    (
+        "change(metric=lambda logits: logits.detach().sum(), source='gradient')",
+        "the metric does not depend on the logits",
+    ),
     ("change(batch_size=0)", "batch_size is 0; it must be at least 1"),
-    ("patch(gpt, ids, metric=Never())", "by='clean' compares two prompts: give corrupt, too"),
+    ("patch(gpt, ids, metric=Never())", "source='clean' compares two prompts: give corrupt, too"),
     ("patch(gpt, ids, other[:, :2], metric=Never())", "give prompts of the same shapes"),
     ("patch(gpt, ids, other[:1], metric=Never())", "give prompts of the same shapes"),
-    ("patch(gpt, ids[:1], metric=Never(), by='mean')", "by='mean' takes activations of other texts"),
-    ("patch(gpt, ids[:1], metric=Never(), by='resample')", "by='resample' takes activations of other texts"),
+    ("patch(gpt, ids[:1], metric=Never(), source='mean')", "source='mean' takes activations of other texts"),
+    ("patch(gpt, ids[:1], metric=Never(), source='resample')", "source='resample' takes activations of other texts"),
     (
         "patch(gpt, ids[0], other[0], metric=Never())",
         r"clean: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$",
@@ -178,22 +181,28 @@ CASES = [
     ("patch(gpt, 'a text', 'another', metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, ['a text'], ['another'], metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, {'ids': ['a text']}, ids, metric=Never())", "clean holds the string 'a text': tokenize first"),
-    ("find_heads(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
+    ("score_heads(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
     (
-        "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), by='zero')",
+        "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), source='zero')",
         "tensors that share their first axis",
     ),
     (
-        "patch(gpt, ids, metric=Never(), by={})",
-        r"by is empty; give site -> activation, as study\.mean_activations does",
+        "patch(gpt, ids, metric=Never(), source={})",
+        r"source is empty; give site -> activation, as study\.mean_activations does",
     ),
-    ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(5)})", r"gives \[5\] for blocks\.0, which is \[2, 3, 4"),
     (
-        "patch(gpt, ids[:, :2], metric=last, by={'blocks.0': torch.ones(2, 4)})",
+        "patch(gpt, ids, metric=last, source={'blocks.0': torch.ones(5)})",
+        r"gives \[5\] for blocks\.0, which is \[2, 3, 4",
+    ),
+    (
+        "patch(gpt, ids[:, :2], metric=last, source={'blocks.0': torch.ones(2, 4)})",
         r"by: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
     ),
-    ("patch(gpt, ids, metric=last, by={'blocks.0': torch.ones(4)}, sites='blocks.?')", "by has nothing for blocks.1; "),
-    ("patch(gpt, ids, metric=last, by={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
+    (
+        "patch(gpt, ids, metric=last, source={'blocks.0': torch.ones(4)}, sites='blocks.?')",
+        "source has nothing for blocks.1; ",
+    ),
+    ("patch(gpt, ids, metric=last, source={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
     *(
         (f"path({side}={none}, metric=Never())", rf"{side} {says}")
         for side in ("receivers", "senders")
@@ -270,7 +279,7 @@ CASES = [
     ("patch(nn.Identity, ids, other, metric=Never())", "model is the class Identity"),
     ("patch(dynamic, ids, other, metric=last, progress=False).values.shape", r"= torch\.Size\(\[2, 2\]\)"),
     (
-        "patch(blind, ids, other, metric=last, by='gradient', progress=False)",
+        "patch(blind, ids, other, metric=last, source='gradient', progress=False)",
         r"no gradient of the metric reaches gpt\.blocks\.0\.attention\.output_heads",
     ),
     ("attribute(blind, ids, target=last)", r"no gradient of the target reaches gpt\.norm"),
@@ -315,9 +324,12 @@ CASES = [
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
     ("aggregate(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
-    ("find_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
-    ("find_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
-    ("find_heads(gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps"),
+    ("score_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
+    ("score_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
+    (
+        "score_heads(gpt, [ids], sites='blocks.0', progress=False)",
+        r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps",
+    ),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),
     ("compare(gpt, gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 holds no weights"),
     *(

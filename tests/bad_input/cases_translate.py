@@ -6,7 +6,7 @@ from torch import nn
 from tfviz import view
 from tfviz.layers import positions
 from tfviz.models import GPT, Seq2Seq, Transformer
-from tfviz.models.transformer import Memory
+from tfviz.models.transformer import EncoderOutput
 from tfviz.text import ByteTokenizer, CharacterTokenizer, train_bpe, train_whole_words
 nan, inf = float("nan"), float("inf")
 tokenizer, larger = train_whole_words(["a b c"]), train_whole_words(["a b c d e"])

@@ -110,11 +110,11 @@ def random_model(vocab_size):
     return FunctionModel(chances, vocab_size)
 
 
-def score(total, text, alpha):
-    return total / ((5 + len(text) - 1) / 6) ** alpha
+def score(total, text, length_penalty):
+    return total / ((5 + len(text) - 1) / 6) ** length_penalty
 
 
-def reference_steps(model, source, width, alpha, length):
+def reference_steps(model, source, num_beams, length_penalty, length):
     """Beam search in plain Python: after each step the best (text, sum of logarithms, parent)."""
     beam = [((BOS,), 0.0, 0)]
     for _ in range(length):
@@ -126,13 +126,13 @@ def reference_steps(model, source, width, alpha, length):
             chances = enumerate(model.chances(source, text))
             following = [(token, log(chance)) for token, chance in chances if token not in (PAD, BOS)]
             candidates += [((*text, token), total + chance, parent) for token, chance in following]
-        beam = sorted(candidates, key=lambda one: -score(one[1], one[0], alpha))[:width]
+        beam = sorted(candidates, key=lambda one: -score(one[1], one[0], length_penalty))[:num_beams]
         yield beam
 
 
 @alphas
 @pytest.mark.parametrize("num_beams", [1, 2, 3, 7, 20, 121, 130])
-def test_steps_match_reference(alpha, width):
+def test_steps_match_reference(length_penalty, num_beams):
     """The widest one holds all texts there are: 1 + 3 + 9 + 27 + 81."""
     model, sources = random_model(vocab_size=6), (5, 3, 9)
     steps = list(
@@ -141,14 +141,14 @@ def test_steps_match_reference(alpha, width):
             torch.tensor(sources)[:, None],
             bos=BOS,
             eos=EOS,
-            num_beams=width,
-            length_penalty=alpha,
+            num_beams=num_beams,
+            length_penalty=length_penalty,
             max_new_tokens=4,
         )
     )
     assert model.calls == [1, len(steps)]
     for row, source in enumerate(sources):
-        for found, expected in zip(steps, reference_steps(model, source, width, alpha, 4)):
+        for found, expected in zip(steps, reference_steps(model, source, num_beams, length_penalty, 4)):
             texts, sums, parents = zip(*expected)
             many = len(texts)
             assert [tuple(full_text(found, row, rank)) for rank in range(many)] == list(texts)
@@ -156,7 +156,7 @@ def test_steps_match_reference(alpha, width):
             assert found.lengths[row, :many].tolist() == [len(text) - 1 for text in texts]
             assert found.ended[row, :many].tolist() == [text[-1] == EOS for text in texts]
             torch.testing.assert_close(found.sums[row, :many], torch.tensor(sums), rtol=1e-5, atol=1e-5)
-            scores = torch.tensor([score(total, text, alpha) for text, total, _ in expected])
+            scores = torch.tensor([score(total, text, length_penalty) for text, total, _ in expected])
             torch.testing.assert_close(found.scores[row, :many], scores, rtol=1e-5, atol=1e-5)
             assert (found.sums[row, many:] == -inf).all()
 
@@ -166,7 +166,10 @@ def test_length_penalty_changes_the_best_text():
         {(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab_size=5
     )
     source = torch.tensor([[7]])
-    best = {alpha: search(model, source, num_beams=5, length_penalty=alpha) for alpha in (0.0, 1.0)}
+    best = {
+        length_penalty: search(model, source, num_beams=5, length_penalty=length_penalty)
+        for length_penalty in (0.0, 1.0)
+    }
     assert best[0.0].ids(0).tolist() == []  # 0.3
     assert best[1.0].ids(0).tolist() == [3, 3, 4]  # 0.7 x 0.5 x 0.8 = 0.28
     assert best[1.0].scores[0, 0].item() == pytest.approx(log(0.28) / 1.5)
@@ -242,9 +245,9 @@ class UncachedModel(nn.Module):
 
 @models
 @pytest.mark.parametrize("num_beams", [1, 3, 9])
-def test_cached_search_matches_uncached(name, width):
+def test_cached_search_matches_uncached(name, num_beams):
     model, source = model_of(name), some_sources()
-    how = {"bos": BOS, "eos": EOS, "num_beams": width, "max_new_tokens": 9}
+    how = {"bos": BOS, "eos": EOS, "num_beams": num_beams, "max_new_tokens": 9}
     for kept, anew in zip(
         beam.steps(model, source, **how), beam.steps(UncachedModel(model), source, **how), strict=True
     ):
@@ -253,18 +256,18 @@ def test_cached_search_matches_uncached(name, width):
 
 
 @pytest.mark.parametrize("num_beams", [1, 3])
-def test_rows_follow_the_parents_of_a_text(width):
+def test_rows_follow_the_parents_of_a_text(num_beams):
     model, source = model_of("additive"), some_sources()
-    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, num_beams=width, max_new_tokens=9))
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, num_beams=num_beams, max_new_tokens=9))
     last = beams[-1]
     assert len({*last.lengths[last.ended].tolist()}) > 1
-    for rank in range(width):
+    for rank in range(num_beams):
         rows = beam.rows(beams, rank)
         for text in range(len(source)):
             expected, at = [], rank
             for step in reversed(range(len(beams))):
                 at = int(beams[step].parents[text, at])
-                expected.insert(0, width * text + at if step < last.lengths[text, rank] else -1)
+                expected.insert(0, num_beams * text + at if step < last.lengths[text, rank] else -1)
             assert rows[text].tolist() == expected
 
 

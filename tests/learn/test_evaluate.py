@@ -101,23 +101,23 @@ SYSTEMS = {
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
 @pytest.mark.parametrize("num_beams", [1, 3])
-def test_translate_supports_empty_texts(make, width):
+def test_translate_supports_empty_texts(make, num_beams):
     """It is the source of nothing but an end; beside other lines, too, and whatever they are."""
     texts = ["one two three", "", "two", "", " "]
     tokenizer = text.train_whole_words(texts)
     torch.manual_seed(0)
     model = make(len(tokenizer)).eval()
-    found = generate.translate(model, texts, tokenizer, num_beams=width, max_new_tokens=5)
+    found = generate.translate(model, texts, tokenizer, num_beams=num_beams, max_new_tokens=5)
     alone = beam.search(
         model,
         torch.tensor([[tokenizer["[EOS]"]]]),
         bos=tokenizer["[BOS]"],
         eos=tokenizer["[EOS]"],
-        num_beams=width,
+        num_beams=num_beams,
         max_new_tokens=5,
     )
     assert found[1] == found[3] == found[4] == tokenizer.decode(alone.ids(0))
-    assert generate.translate(model, ["", ""], tokenizer, num_beams=width, max_new_tokens=5) == [found[1]] * 2
+    assert generate.translate(model, ["", ""], tokenizer, num_beams=num_beams, max_new_tokens=5) == [found[1]] * 2
     assert generate.translate(model, [], tokenizer) == []
     with pytest.raises(ValueError, match="one of the texts is empty"):
         generate.translate(model, ["", texts[0]], tokenizer, eos=None)

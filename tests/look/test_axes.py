@@ -177,7 +177,7 @@ def test_channel_attention_warns(fused):
         return (q @ q.mT).softmax(-1) @ q
 
     model = Calls(crossed, num_heads=H)
-    told = "these weights mix channels, not tokens: the model; their rows are not queries"
+    told = "weights mix channels, not tokens: the model; their rows are not queries"
     with pytest.warns(UserWarning, match=told), capture(model) as seen:
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)

@@ -91,7 +91,7 @@ def test_over_time_separates_several_searches(cached):
     search |= {"return_dict_in_generate": True, "output_scores": True}
     with torch.no_grad(), capture(model) as seen:
         greedy = model.generate(IDS[:1], **search)
-        found = [model.generate(IDS[:1, :many], num_beams=width, **search) for many, width in ((5, 4), (3, 3))]
+        found = [model.generate(IDS[:1, :many], num_beams=num_beams, **search) for many, num_beams in ((5, 4), (3, 3))]
     for number, out in enumerate(found, start=1):
         maps = AttentionMaps.over_time(seen, beams=out.beam_indices, generation=number)
         assert_same_maps(maps, one_pass(model, input_ids=out.sequences[:, :-1]))
@@ -274,7 +274,7 @@ def test_over_time_separates_seq2seq_calls():
 
 
 @pytest.mark.parametrize("num_beams", [1, 3])
-def test_over_time_follows_tfviz_beam_search(width):
+def test_over_time_follows_tfviz_beam_search(num_beams):
     torch.manual_seed(5)
     model = Transformer(13, 17, context=12, layers=2, heads=3, dim=12).eval()
     for parameter in model.parameters():
@@ -282,7 +282,7 @@ def test_over_time_follows_tfviz_beam_search(width):
             nn.init.normal_(parameter, std=0.5)
     source = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 8, 11]])
     with capture(model, "decoder*.pattern") as seen:
-        beams = list(beam.steps(model, source, bos=1, eos=2, num_beams=width, max_new_tokens=6))
+        beams = list(beam.steps(model, source, bos=1, eos=2, num_beams=num_beams, max_new_tokens=6))
     for row in range(2):
         ids = beams[-1].texts[row, 0]
         length = int(beams[-1].lengths[row, 0])

@@ -122,6 +122,6 @@ def test_bigrams_hash_evenly():
 
 @torch.no_grad()
 def test_bigrams_ignore_padding_and_encode_order():
-    model = classifier(embedding=bigrams, positions=positions.Positions)
+    model = classifier(embedding=bigrams, positions=positions.PositionEncoding)
     close(model(IDS)[1:], model(IDS[1:, :5]), atol=1e-5)
     assert (model(IDS) - model(IDS.flip(1)))[0].abs().max() > 1e-3

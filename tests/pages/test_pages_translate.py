@@ -21,7 +21,7 @@ from writing_studios import spoken
 
 from tfviz import generate, look, view
 from tfviz.models import Transformer
-from tfviz.models.transformer import Memory
+from tfviz.models.transformer import EncoderOutput
 from tfviz.text import train_bpe, train_whole_words
 
 pytest_plugins = ["browser", "studio_pages"]
@@ -68,10 +68,10 @@ def test_greedy_and_beam_search_match_python(studio):
     page = studio(shown)
     for sentence in SENTENCES:
         type_sentence(page, sentence)
-        for width, alpha in HOWS:
-            set_control(page, "Beam", width)
-            set_control(page, "Length penalty", alpha)
-            how = {"num_beams": width, "length_penalty": alpha, "max_new_tokens": LENGTH}
+        for num_beams, length_penalty in HOWS:
+            set_control(page, "Beam", num_beams)
+            set_control(page, "Length penalty", length_penalty)
+            how = {"num_beams": num_beams, "length_penalty": length_penalty, "max_new_tokens": LENGTH}
             assert texts(page)[0] == generate.translate(made, [sentence], source, target, **how)[0]
             columns = search(made, sentence, **how)
             assert texts(page) == decoded_texts(columns)
@@ -89,7 +89,7 @@ def test_probabilities_match_torch(studio, weights, off_by):
     states, mask = made.encode(source_ids("one two three"))
     for one in runs:
         target = tensor(one["inputs"]["target"]).long()
-        memory = Memory(states.expand(len(target), -1, -1), mask.expand(len(target), -1))
+        memory = EncoderOutput(states.expand(len(target), -1, -1), mask.expand(len(target), -1))
         with torch.no_grad():
             expected = made.decode(target, memory)
         found = tensor(one["outputs"]["logits"])
@@ -150,11 +150,11 @@ def table_of(page, where):
 
 
 @pytest.mark.parametrize(("num_beams", "length_penalty"), [(1, 0.0), (3, 0.6)])
-def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
+def test_forced_word_continues_search_from_its_prefix(studio, num_beams, length_penalty):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, num_beams=width, length_penalty=alpha))
-    written = search(made, "one two three", num_beams=width, length_penalty=alpha)[-1][0][0]
+    page = studio(set_to(shown, num_beams=num_beams, length_penalty=length_penalty))
+    written = search(made, "one two three", num_beams=num_beams, length_penalty=length_penalty)[-1][0][0]
     page.locator(".written .word").nth(1).click()
     wait_until_idle(page)
     names = [name for name, _ in bars(page)]
@@ -162,12 +162,14 @@ def test_forced_word_continues_search_from_its_prefix(studio, width, alpha):
     page.locator(".shares .share").nth(pick).click()
     wait_until_idle(page)
     prefix = [written[0], target[names[pick]]]
-    columns = search(made, "one two three", prefix, width, alpha)
+    columns = search(made, "one two three", prefix, num_beams, length_penalty)
     assert texts(page) == decoded_texts(columns)
     check_tree(page, columns)
     assert page.locator(".written .forced").all_text_contents() == target.tokens(prefix)
     click(page, "nothing")  # back to the free search
-    assert texts(page) == decoded_texts(search(made, "one two three", num_beams=width, length_penalty=alpha))
+    assert texts(page) == decoded_texts(
+        search(made, "one two three", num_beams=num_beams, length_penalty=length_penalty)
+    )
 
 
 def test_step_buttons_walk_search_tree(studio):
@@ -484,9 +486,9 @@ def test_axe_reports_no_serious_violations(studio):
         assert serious(page) == [], scheme
 
 
-@pytest.mark.parametrize("num_beams", [400, 2000])
+@pytest.mark.parametrize("width", [400, 2000])
 def test_page_does_not_scroll_horizontally(studio, width):
-    page = studio(translated()[1], num_beams=width)
+    page = studio(translated()[1], width=width)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 

@@ -100,7 +100,7 @@ def by_edit(model, path, change, at):
 WAYS = {"hook": by_hook, "global hook": by_global_hook, "edit": by_edit}
 ANALYSES = {
     **{
-        f"patch heads, {by}": lambda m, b, a, by=by: study.patch(m, IDS, OTHER, metric=METRIC, by=by)
+        f"patch heads, {by}": lambda m, b, a, by=by: study.patch(m, IDS, OTHER, metric=METRIC, source=by)
         for by in ("clean", "corrupt", "zero", "mean", "resample", "gradient")
     },
     "patch blocks": lambda m, b, a: study.patch(m, IDS, OTHER, metric=METRIC, sites=f"{b}.?"),
@@ -114,7 +114,7 @@ ANALYSES = {
     "attribute": lambda m, b, a: study.attribute(m, IDS, target=METRIC),
     "attribute by head": lambda m, b, a: study.attribute(m, IDS, target=METRIC, each="head"),
     "means": lambda m, b, a: study.mean_activations(m, [IDS]),
-    "heads": lambda m, b, a: study.find_heads(m, [IDS], ["previous"])["previous"].means,
+    "heads": lambda m, b, a: study.score_heads(m, [IDS], ["previous"])["previous"].means,
 }
 
 

@@ -40,7 +40,9 @@ def check(found, expected, top=5):
     count = (~numpy.isnan(expected)).sum(0)
     numpy.testing.assert_allclose(found.mean.values, numpy.nanmean(expected, 0), atol=1e-6)
     numpy.testing.assert_allclose(found.variance.values, numpy.nanvar(expected, 0, ddof=1), atol=1e-6)
-    numpy.testing.assert_allclose(found.error.values, numpy.nanstd(expected, 0, ddof=1) / count**0.5, atol=1e-6)
+    numpy.testing.assert_allclose(
+        found.standard_error.values, numpy.nanstd(expected, 0, ddof=1) / count**0.5, atol=1e-6
+    )
     assert found.counts.tolist() == count.tolist()
     for layer, head in numpy.ndindex(expected.shape[1:]):
         column = numpy.where(numpy.isnan(expected[:, layer, head]), -numpy.inf, expected[:, layer, head])

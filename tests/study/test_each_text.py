@@ -37,9 +37,9 @@ CALLS = {
     "patch at positions": lambda model, clean, corrupt, metric: patch(
         model, clean, corrupt, metric=metric, each="head and position", progress=False, batch_size=4
     ),
-    "zeros": lambda model, clean, _, metric: patch(model, clean, metric=metric, by="zero", progress=False),
+    "zeros": lambda model, clean, _, metric: patch(model, clean, metric=metric, source="zero", progress=False),
     "gradient": lambda model, clean, corrupt, metric: patch(
-        model, clean, corrupt, metric=metric, by="gradient", progress=False
+        model, clean, corrupt, metric=metric, source="gradient", progress=False
     ),
     "direct path": lambda model, clean, corrupt, metric: patch_path(
         model, clean, corrupt, metric=metric, progress=False
@@ -81,7 +81,7 @@ def test_mean_of_the_texts_is_the_metric_of_the_mean(model, call):
 @pytest.mark.parametrize("by", ["mean", "resample", "corrupt"])
 def test_other_kinds_of_patches_keep_the_texts_apart(model, by):
     each, mean = (
-        patch(model, IDS, OTHER, metric=metric(None, reduction), by=by, progress=False)
+        patch(model, IDS, OTHER, metric=metric(None, reduction), source=by, progress=False)
         for reduction in ("none", "mean")
     )
     torch.testing.assert_close(each.values.mean(0), mean.values, rtol=1e-4, atol=1e-5)

@@ -33,12 +33,12 @@ def prompts(name, ids, expanded):
 def analyses(model, name, expanded):
     clean, corrupt = prompts(name, IDS, expanded), prompts(name, OTHER, expanded)
     call = {"metric": metric, "progress": False}
-    heads = study.find_heads(model, [dict(reversed(clean.items()))], ["previous", "two back"], progress=False)
+    heads = study.score_heads(model, [dict(reversed(clean.items()))], ["previous", "two back"], progress=False)
     other = build(*FAMILIES[name][:2])
     torch.nn.init.normal_(next(other.parameters()))
     yield model(**clean).logits.detach()
     yield study.patch(model, clean, corrupt, batch_size=7, **call).values
-    yield study.patch(model, clean, corrupt, by="gradient", **call).values
+    yield study.patch(model, clean, corrupt, source="gradient", **call).values
     yield study.patch_path(model, clean, corrupt, batch_size=7, **call).values
     yield heads["previous"].mean.values
     yield heads["two back, uniform attention"].mean.values

@@ -46,7 +46,7 @@ def test_numbers_are_those_of_all_positions(name, paths, by, tried, monkeypatch)
     model, _ = family(name)
     clean, corrupt = prompts(name)
     for each in ("head", "head and position"):
-        run = lambda: study.patch(model, clean, corrupt, metric=METRIC, by=by, each=each, progress=False)  # noqa: B023, E731
+        run = lambda: study.patch(model, clean, corrupt, metric=METRIC, source=by, each=each, progress=False)  # noqa: B023, E731
         found = run()
         assert tried[-1].paths == paths
         expected = without(monkeypatch, run)
@@ -95,7 +95,7 @@ def test_modules_that_mix_positions_see_all(strict, tried, monkeypatch):
         ({}, lambda logits: logits[:, -1, 3].mean()),
         ({"sites": "blocks.*.feed_forward"}, METRIC),
         ({"sites": "blocks.0.attention.output_heads"}, METRIC),
-        ({"by": "gradient"}, METRIC),
+        ({"source": "gradient"}, METRIC),
     ],
 )
 def test_metrics_and_sites_for_which_all_positions_are_run(more, metric, tried):

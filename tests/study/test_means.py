@@ -50,7 +50,7 @@ def test_mean_activations_and_patching_match_reference(name, by_position, tmp_pa
         found = study.mean_activations(model, texts, sites=site, by_position=by_position, progress=False, resume=kept)
         assert list(found) == [site]
         torch.testing.assert_close(found[site], expected)
-    table = study.patch(model, clean, metric=score, by=found, progress=False, batch_size=5)
+    table = study.patch(model, clean, metric=score, source=found, progress=False, batch_size=5)
     changed = []
     with torch.no_grad():
         base = score(call(model, clean))
@@ -67,7 +67,7 @@ def test_mean_activations_and_patching_match_reference(name, by_position, tmp_pa
 
             changed.append(score(run(model, clean, module, change, at)) - base)
     torch.testing.assert_close(table.values[0], torch.stack(changed), rtol=1e-4, atol=1e-4)
-    assert table.notes["by"] == "custom"
+    assert table.notes["source"] == "custom"
     edit = look.edits.paste(found[site], head=0 if heads else None, positions=None if heads else 0)
     with torch.no_grad(), look.capture(model, [], edit={site: edit}):
         torch.testing.assert_close(score(call(model, clean)) - base, changed[0], rtol=1e-4, atol=1e-4)
@@ -77,10 +77,10 @@ def test_resume_rejects_another_mean(tmp_path):
     model, kept = build(*FAMILIES["GPT"][:2]), tmp_path / "patches"
     for mean in (0.0, 1.0):
         by = {"blocks.0.attention.output_heads": torch.full((6,), mean)}
-        call = {"metric": score, "by": by, "resume": kept, "progress": False}
+        call = {"metric": score, "source": by, "resume": kept, "progress": False}
         if mean:
             with pytest.raises(ValueError, match="holds results of another model, prompt"):
                 study.patch(model, IDS, **call)
         else:
-            zero = study.patch(model, IDS, metric=score, by="zero", sites=list(by), progress=False)
+            zero = study.patch(model, IDS, metric=score, source="zero", sites=list(by), progress=False)
             torch.testing.assert_close(study.patch(model, IDS, **call).values, zero.values)

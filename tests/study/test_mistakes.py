@@ -83,7 +83,7 @@ def test_heads_and_words_are_checked_after_one_run(more, by):
     model = built("GPT-2")
     runs = counted(model)
     with pytest.raises(ValueError, match=r"has no head 4; it has 4|there are 1 tokens and 6 positions"):
-        path(model, by=by, **more)
+        path(model, source=by, **more)
     assert len(runs) == 1
 
 
@@ -92,7 +92,7 @@ def test_words_are_counted_after_one_run(by):
     model = built("GPT-2")
     runs = counted(model)
     with pytest.raises(ValueError, match="there are 2 tokens and 6 positions"):
-        study.patch(model, IDS, OTHER, metric=METRIC, by=by, each="position", tokens=["a", "b"], progress=False)
+        study.patch(model, IDS, OTHER, metric=METRIC, source=by, each="position", tokens=["a", "b"], progress=False)
     assert len(runs) == 1
 
 
@@ -114,7 +114,7 @@ def test_a_metric_that_never_changes_gives_a_warning(metric):
     model = built("GPT-2")
     for call in (
         lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False),
-        lambda: study.patch(model, IDS, metric=metric, by="zero", progress=False),
+        lambda: study.patch(model, IDS, metric=metric, source="zero", progress=False),
         lambda: path(model, metric=metric),
     ):
         with pytest.warns(UserWarning, match="the metric is 3 in every run, whatever is patched: does it read the lo"):
@@ -134,7 +134,7 @@ def test_means_by_position_of_texts_of_unlike_lengths_are_refused():
 
 
 def previous(model, batch):
-    return study.find_heads(model, [batch], ["previous"], progress=False)["previous"].mean.values
+    return study.score_heads(model, [batch], ["previous"], progress=False)["previous"].mean.values
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "Llama", "BERT", "T5"])
@@ -169,7 +169,7 @@ def test_masks_of_all_kinds_are_one_mask():
 
 def test_heads_of_a_picture_are_scored_where_no_words_are_compared():
     model, pictures = built("ViT"), torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    found = study.find_heads(model, [pictures], ["first", "previous", "current", "two back"], progress=False)
+    found = study.score_heads(model, [pictures], ["first", "previous", "current", "two back"], progress=False)
     with torch.no_grad(), look.capture(model) as seen:
         model(pictures)
     patterns = torch.stack(list(seen.values()), 1)  # [text, layer, head, query, key]
@@ -184,13 +184,13 @@ def test_heads_of_a_picture_are_scored_where_no_words_are_compared():
     torch.testing.assert_close(found["first, uniform attention"].mean.values, torch.full((2, 4), 0.2))
     for kinds in (["first", "duplicate"], ["induction"], {"mine": lambda ids: ids[:, :, None] == ids[:, None]}):
         with pytest.raises(ValueError, match=r"the batch has no ids \[batch, position\], by which tokens are compared"):
-            study.find_heads(model, [pictures], kinds, progress=False)
+            study.score_heads(model, [pictures], kinds, progress=False)
 
 
 def test_a_kind_that_marks_no_cell_gives_a_warning():
     model = built("GPT-2")
     with pytest.warns(UserWarning, match="no text has a cell of 'induction', 'none': their scores are NaN") as told:
-        found = study.find_heads(
+        found = study.score_heads(
             model,
             [torch.tensor([[1, 2, 3, 4]])],
             {"induction": look.head_scores.SCORE_KINDS["induction"], "none": lambda ids: torch.zeros(1, 4, 4) > 0,
@@ -200,7 +200,7 @@ def test_a_kind_that_marks_no_cell_gives_a_warning():
     assert len(told) == 1
     assert found["induction"].mean.values.isnan().all()
     assert found["previous"].mean.values.isfinite().all()
-    everything = study.find_heads(
+    everything = study.score_heads(
         model, [torch.tensor([[1, 2, 3, 4]])], progress=False
     )  # of all kinds, some lack cells
     assert everything["induction"].mean.values.isnan().all()
@@ -219,7 +219,7 @@ def test_an_error_of_a_metric_says_what_a_metric_is_given(metric, error):
     model, calls = built("GPT-2"), {"progress": False, "metric": metric}
     for name, call in (
         ("metric", lambda: study.patch(model, IDS, OTHER, **calls)),
-        ("metric", lambda: study.patch(model, IDS, OTHER, by="gradient", **calls)),
+        ("metric", lambda: study.patch(model, IDS, OTHER, source="gradient", **calls)),
         ("metric", lambda: study.patch_path(model, IDS, OTHER, **calls)),
         ("target", lambda: study.attribute(model, IDS, target=metric)),
     ):

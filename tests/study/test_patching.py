@@ -137,10 +137,10 @@ def test_patching_heads_matches_reference(name, glob, by, padded):
     modules = [kind.sites[glob].format(layer) for layer in range(2)]
     each = ("head", "position", "head and position")[(BY.index(by) + padded) % 3]
     if padded and by == "resample" and "decoder" not in glob:
-        with pytest.raises(ValueError, match="by='resample' would put activations of padding"):
-            patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
+        with pytest.raises(ValueError, match="source='resample' would put activations of padding"):
+            patch(model, clean, corrupt, metric=score, sites=glob, source=by, progress=False)
         return
-    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, progress=False)
+    table = patch(model, clean, corrupt, metric=score, sites=glob, source=by, each=each, progress=False)
     assert_matches(table, reference(model, clean, corrupt, modules, 4, by, each, "input"))
     with torch.no_grad():
         assert table.notes["clean"] == pytest.approx(score(call(model, clean)).item(), abs=1e-5)
@@ -154,7 +154,7 @@ def test_patching_by_head_or_position_matches_reference(name, by, each):
     model, kind = family(name)
     clean, corrupt = prompts(name)
     (glob, template), *_ = kind.sites.items()
-    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, each=each, seed=5, progress=False)
+    table = patch(model, clean, corrupt, metric=score, sites=glob, source=by, each=each, seed=5, progress=False)
     assert_matches(
         table, reference(model, clean, corrupt, [template.format(0), template.format(1)], 4, by, each, "input", 5)
     )
@@ -169,7 +169,7 @@ def test_patching_modules_matches_reference(name, by, at):
     clean, corrupt = prompts(name)
     modules = [kind.module.replace("*", "{}").replace("?", "{}").format(layer) for layer in range(2)]
     glob = kind.module if at == "output" else f"{kind.module}.input"
-    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
+    table = patch(model, clean, corrupt, metric=score, sites=glob, source=by, progress=False)
     assert_matches(table, reference(model, clean, corrupt, modules, None, by, "position", at))
     assert list(table.axes) == ["layer", "position"]
 
@@ -181,7 +181,7 @@ def test_patching_in_bfloat16_matches_reference(name, by):
     clean, corrupt = prompts(name, dtype=torch.bfloat16)
     (glob, template), *_ = kind.sites.items()
     modules = [template.format(layer) for layer in range(2)]
-    table = patch(model, clean, corrupt, metric=score, sites=glob, by=by, progress=False)
+    table = patch(model, clean, corrupt, metric=score, sites=glob, source=by, progress=False)
     assert_matches(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"), torch.bfloat16)
 
 
@@ -236,7 +236,12 @@ def test_patch_resumes_after_interruption(tmp_path):
     runs.clear()
     assert torch.equal(table(resume=file).values, whole.values)
     assert len(runs) == 2
-    for more in ({"by": "zero"}, {"each": "position"}, {"sites": "*.mlp"}, {"metric": lambda logits: logits[0, 0, 0]}):
+    for more in (
+        {"source": "zero"},
+        {"each": "position"},
+        {"sites": "*.mlp"},
+        {"metric": lambda logits: logits[0, 0, 0]},
+    ):
         with pytest.raises(ValueError, match=r"sweep holds results of another"):
             table(resume=file, **more)
     with pytest.raises(ValueError, match="holds results of another"):
@@ -300,10 +305,10 @@ def in_place(frozen=False):
 def test_patching_in_place_streams_matches_reference(by, frozen):
     model = in_place(frozen)
     for part in ("", ".attention", ".mlp"):
-        table = patch(model, IDS, OTHER, metric=score, sites=f"blocks.?{part}", by=by, progress=False)
+        table = patch(model, IDS, OTHER, metric=score, sites=f"blocks.?{part}", source=by, progress=False)
         modules = [f"blocks.{layer}{part}" for layer in range(2)]
         assert_matches(table, reference(model, IDS, OTHER, modules, None, by, "position", "output"))
-    table = patch(model, IDS, OTHER, metric=score, by=by, progress=False)
+    table = patch(model, IDS, OTHER, metric=score, source=by, progress=False)
     assert table.values.shape == (2, 3)
 
 
@@ -313,7 +318,7 @@ def test_patch_leaves_gradients_and_requires_grad_unchanged(by):
         model, kind = family("Llama")
         model.requires_grad_(not frozen)
         clean, corrupt = prompts("Llama")
-        table = patch(model, clean, corrupt, metric=score, by=by, progress=False)
+        table = patch(model, clean, corrupt, metric=score, source=by, progress=False)
         modules = [kind.sites["*.output_heads"].format(layer) for layer in range(2)]
         assert_matches(table, reference(model, clean, corrupt, modules, 4, by, "head", "input"))
         assert all(parameter.grad is None for parameter in model.parameters())
@@ -340,16 +345,16 @@ def test_patching_mixtral_and_torch_encoder_matches_reference():
         ),
     )  # fmt: skip
     for by in ("clean", "gradient"):
-        table = patch(mixtral, IDS, OTHER, metric=score, by=by, progress=False)
+        table = patch(mixtral, IDS, OTHER, metric=score, source=by, progress=False)
         modules = [f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)]
         prompts = {"input_ids": IDS}, {"input_ids": OTHER}
         assert_matches(table, reference(mixtral, *prompts, modules, 4, by, "head", "input"))
     encoder = build(Encoder, None)
     for by in ("clean", "mean", "gradient"):
-        table = patch(encoder, IDS, OTHER, metric=score, sites="encoder.layers.?", by=by, progress=False)
+        table = patch(encoder, IDS, OTHER, metric=score, sites="encoder.layers.?", source=by, progress=False)
         modules = [f"encoder.layers.{layer}" for layer in range(2)]
         assert_matches(table, reference(encoder, IDS, OTHER, modules, None, by, "position", "output"))
-        heads = patch(encoder, IDS, OTHER, metric=score, by=by, progress=False)
+        heads = patch(encoder, IDS, OTHER, metric=score, source=by, progress=False)
         assert heads.values.shape == (2, 4)
     all_heads = patch(encoder, IDS, OTHER, metric=score, sites="*.self_attn", progress=False)
     assert all_heads.values.abs().max() > 1e-3
@@ -415,7 +420,7 @@ def test_patch_restores_the_model(wrapped):
         runs.clear()
         runs += [1] * (by == "gradient")  # it runs the model only once more
         with pytest.raises(RuntimeError, match="in the middle"):
-            patch(model, IDS, OTHER, metric=fails, by=by, batch_size=batch_size, progress=False)
+            patch(model, IDS, OTHER, metric=fails, source=by, batch_size=batch_size, progress=False)
         assert hook_state(model) == before
 
 
@@ -449,7 +454,7 @@ def test_patched_patterns_equal_patterns_pasted_by_hand(name, by):
     """Of each `by`, to 1e-6, by a function of one's own and by `edits.paste`."""
     model, _ = family(name, torch.float64)
     clean, corrupt = prompts(name)
-    table = patch(model, clean, corrupt, metric=score, sites="*.pattern", by=by, progress=False)
+    table = patch(model, clean, corrupt, metric=score, sites="*.pattern", source=by, progress=False)
     runs = {}
     for run_of, prompt in (("clean", clean), ("corrupt", corrupt)):
         with torch.no_grad(), look.capture(model) as runs[run_of]:
@@ -499,7 +504,7 @@ def joined_heads(model, batch):
 def test_means_leave_padding_out():
     model, batch = build(*FAMILIES["Llama"][:2]), {"input_ids": IDS, "attention_mask": MASK}
     metric = study.logit_difference(5, 6, position=MASK.sum(-1) - 1)
-    found = patch(model, batch, by="mean", metric=metric, progress=False).values[0]
+    found = patch(model, batch, source="mean", metric=metric, progress=False).values[0]
     heads, words = joined_heads(model, batch), MASK[:, :, None]
     mean = (heads * words).sum(0) / words.sum(0)
 
@@ -519,24 +524,24 @@ def test_a_position_without_any_word_keeps_its_activation():
     model, mask = build(*FAMILIES["Llama"][:2]), MASK.clone()
     mask[:, 5] = 0
     batch = {"input_ids": IDS, "attention_mask": mask}
-    table = patch(model, batch, by="mean", metric=lambda logits: logits[:, 5, 3].sum(), each="head and position",
+    table = patch(model, batch, source="mean", metric=lambda logits: logits[:, 5, 3].sum(), each="head and position",
                   progress=False)  # fmt: skip
     assert table.values[..., 5].abs().max() < 1e-5
 
 
 def test_resampling_padded_texts_is_refused():
     model = build(*FAMILIES["Llama"][:2])
-    with pytest.raises(ValueError, match="by='resample' would put activations of padding"):
-        patch(model, {"input_ids": IDS, "attention_mask": MASK}, by="resample", metric=study.logit(3, position=0))
+    with pytest.raises(ValueError, match="source='resample' would put activations of padding"):
+        patch(model, {"input_ids": IDS, "attention_mask": MASK}, source="resample", metric=study.logit(3, position=0))
     whole = {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)}
-    assert patch(model, whole, by="resample", metric=study.logit(3), progress=False).values.abs().max() > 0
+    assert patch(model, whole, source="resample", metric=study.logit(3), progress=False).values.abs().max() > 0
 
 
 @pytest.mark.parametrize("by", ["clean", "corrupt", "zero", "resample", "gradient"])
 @pytest.mark.parametrize("each", ["head", "head and position"])
 def test_chosen_heads_have_the_values_that_they_have_among_all(by, each):
     model = build(*FAMILIES["GPT-2"][:2])
-    call = {"metric": score, "by": by, "each": each, "progress": False}
+    call = {"metric": score, "source": by, "each": each, "progress": False}
     whole = study.patch(model, IDS, OTHER, **call)
     chosen = {"transformer.h.1.*output_heads": [3, 1], "transformer.h.0.*output_heads": [1]}
     some = study.patch(model, IDS, OTHER, sites=chosen, **call)
@@ -549,7 +554,7 @@ def test_chosen_heads_have_the_values_that_they_have_among_all(by, each):
 @pytest.mark.parametrize("by", ["clean", "zero", "mean", "gradient"])
 def test_chosen_positions_have_the_values_that_they_have_among_all(by):
     model, words = build(*FAMILIES["Llama"][:2]), list("abcdef")
-    call = {"metric": score, "by": by, "progress": False}
+    call = {"metric": score, "source": by, "progress": False}
     for sites, each, size in (("model.layers.?", "position", 6), (None, "head and position", 6)):
         whole = study.patch(model, IDS, OTHER, sites=sites, each=each, tokens=words, **call)
         for names in (words, ["f", "b"]):

@@ -82,7 +82,7 @@ def test_patch_path_matches_reference(gpt2, by, part):
     base, other = (CORRUPT, CLEAN) if by == "clean" else (CLEAN, CORRUPT)
     expected = reference(gpt2, base, other, part=part)
     receivers = None if part is None else {f"transformer.h.2.attn.{part}": 1}
-    table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, receivers=receivers, by=by, progress=False)
+    table = study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, receivers=receivers, source=by, progress=False)
     assert expected.abs().max() > 1e-4
     torch.testing.assert_close(table.values, expected, rtol=1e-3, atol=1e-7)
     assert list(table.axes) == ["layer", "head"]
@@ -227,7 +227,7 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
             ValueError,
             "each is 'position', and heads are named",
         ),
-        ({"by": "zero"}, ValueError, "by is 'zero'"),
+        ({"source": "zero"}, ValueError, "source is 'zero'"),
         ({"each": "position", "tokens": ["a"]}, ValueError, "1 tokens and 7 positions"),
     ],
 )

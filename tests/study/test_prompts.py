@@ -112,7 +112,7 @@ READERS = {
     "patch_path": lambda model, prompt: CALLS["patch_path"](model, prompt, prompt, study.logit(5)),
     "attribute": lambda model, prompt: CALLS["attribute"](model, prompt, prompt, study.logit(5)),
     "lens": study.lens,
-    "find_heads": lambda model, prompt: study.find_heads(model, [prompt], ["previous"], progress=False),
+    "score_heads": lambda model, prompt: study.score_heads(model, [prompt], ["previous"], progress=False),
     "mean_activations": lambda model, prompt: study.mean_activations(model, [prompt], progress=False),
 }
 
@@ -155,7 +155,7 @@ def test_strings_are_to_be_tokenized_first(call, prompt):
     ],
 )
 @pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("call", ["patch", "attribute", "lens", "find_heads"])
+@pytest.mark.parametrize("call", ["patch", "attribute", "lens", "score_heads"])
 def test_ids_of_no_token_are_refused_before_the_model_runs(call, named, ids, error, message):
     model = built("GPT-2")
     model.register_forward_pre_hook(lambda *_: pytest.fail("the model was run"))

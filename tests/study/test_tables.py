@@ -77,10 +77,10 @@ def test_integers_are_places():
 
 
 def test_relative_to_returns_shares():
-    found = table(unit="logit", notes={"by": "zero"}).relative_to(-4.0)
+    found = table(unit="logit", notes={"source": "zero"}).relative_to(-4.0)
     assert found["b", "x"] == 0.75
     assert found.unit == "share"
-    assert found.notes == {"by": "zero", "whole": -4.0}
+    assert found.notes == {"source": "zero", "whole": -4.0}
     for whole in (0.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="there are no shares of it"):
             table().relative_to(whole)

@@ -91,7 +91,7 @@ def wrapped():
         (lambda model: model, wrapped(), {}),
         (lambda model: model, study.log_probability(3), {}),
         (lambda model: model, lambda logits: logits[:, -1, 3].mean(), {}),
-        (lambda model: model, METRIC, {"by": "gradient"}),
+        (lambda model: model, METRIC, {"source": "gradient"}),
     ],
 )
 def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, tried, monkeypatch):

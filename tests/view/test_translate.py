@@ -5,7 +5,7 @@ import torch
 from small_translators import LENGTH, READ, WRITE, model, source_ids, tokenizers, translated
 
 from tfviz import generate, layers, look, models, view
-from tfviz.models.transformer import Memory
+from tfviz.models.transformer import EncoderOutput
 from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import serialize_programs
 from tfviz.text import train_whole_words
@@ -25,7 +25,7 @@ def test_programs_match_model(parts):
         expected = made.encode(source)
         torch.testing.assert_close(memory["states"], expected.states, rtol=1e-5, atol=1e-5)
         assert torch.equal(memory["attention_mask"], expected.attention_mask)
-        spread = Memory(*(part.expand(many, *part.shape[1:]) for part in expected))
+        spread = EncoderOutput(*(part.expand(many, *part.shape[1:]) for part in expected))
         logits = programs["decode"](target, memory["states"], memory["attention_mask"])["logits"]
         torch.testing.assert_close(logits, made.decode(target, spread), rtol=1e-4, atol=1e-4)
 

@@ -34,7 +34,7 @@ class PretrainedTokenizer(Protocol):
     def __call__(self, text: str) -> Any: ...
 
 
-class Past:
+class HFCache:
     """The cache of generation: the `past_key_values` that the model returned, or None before the first call."""
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ class CausalModel(nn.Module):
         self.context = int(getattr(config, "max_position_embeddings", None) or sys.maxsize)
         self.ends = _end_tokens(model)
 
-    def new_cache(self) -> Past:
-        return Past()
+    def new_cache(self) -> HFCache:
+        return HFCache()
 
     def forward(self, ids: Tensor, cache: Any = (), mask: Tensor | None = None) -> Tensor:
         """Return the logits after each token of `ids`; `mask` is 1 at tokens and 0 at padding, which is on the left."""
-        if not isinstance(cache, Past):
+        if not isinstance(cache, HFCache):
             return self.model(input_ids=_checked(self.model, ids), use_cache=False).logits
         if cache.states is None:
             ids = _checked(self.model, ids)
@@ -85,7 +85,7 @@ class CausalModel(nn.Module):
         return {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]}
 
 
-class Encoded(NamedTuple):
+class EncoderOutput(NamedTuple):
     """The encoder's output of a model of transformers, and a mask that is 0 at padding."""
 
     states: Tensor
@@ -99,16 +99,18 @@ class EncoderDecoderModel(nn.Module):
         super().__init__()
         self.model = model
 
-    def encode(self, source: Tensor) -> Encoded:
+    def encode(self, source: Tensor) -> EncoderOutput:
         padding = getattr(self.model.config, "pad_token_id", None)
         mask = (source != (0 if padding is None else padding)).long()
         encoder = self.model.get_encoder()
-        return Encoded(encoder(input_ids=_checked(self.model, source), attention_mask=mask).last_hidden_state, mask)
+        return EncoderOutput(
+            encoder(input_ids=_checked(self.model, source), attention_mask=mask).last_hidden_state, mask
+        )
 
-    def new_cache(self, length: int) -> list[Past]:
-        return [Past()]
+    def new_cache(self, length: int) -> list[HFCache]:
+        return [HFCache()]
 
-    def decode(self, target: Tensor, memory: Encoded, cache: list[Past]) -> Tensor:
+    def decode(self, target: Tensor, memory: EncoderOutput, cache: list[HFCache]) -> Tensor:
         width, past = len(target) // len(memory.mask), cache[0]
         states, mask = (part.repeat_interleave(width, dim=0) for part in memory)
         output = self.model(

@@ -11,10 +11,10 @@ from torch.nn import functional
 from tfviz import checks
 from tfviz.layers import masks
 from tfviz.layers.cache import CrossAttentionCache, KVCache
-from tfviz.layers.positions import Positions
+from tfviz.layers.positions import PositionEncoding
 from tfviz.shapes import Float
 
-NO_POSITIONS = Positions()
+NO_POSITIONS = PositionEncoding()
 MIN_FLEX_WIDTH = 16  # minimum width of a head in FlexAttention's GPU kernel
 # Bool[Tensor, "#batch #head query key"], True where a query may attend; or a BlockMask, masks.causal, or None
 AttentionMask = Any
@@ -162,7 +162,7 @@ class MultiHeadAttention(nn.Module):
         memory: Float[Tensor, "batch key dim"] | None = None,
         *,
         mask: AttentionMask = None,
-        positions: Positions = NO_POSITIONS,
+        positions: PositionEncoding = NO_POSITIONS,
         cache: KVCache | None = None,
     ) -> Float[Tensor, "batch query dim"]:
         """Attend from `x` to `memory`, or to `x` itself (self-attention).

@@ -15,12 +15,12 @@ from tfviz.shapes import Float
 from tfviz.validation import validated
 
 __all__ = [
-    "KINDS", "ALiBi", "AddedPositions", "Learned", "Positions", "Relative", "Rotary", "Sinusoidal", "alibi",
-    "relative", "shift", "sinusoids",
+    "KINDS", "ALiBi", "AddedPositionEncoding", "Learned", "PositionEncoding", "Relative", "Rotary",
+    "Sinusoidal", "alibi", "relative", "shift", "sinusoids",
 ]  # fmt: skip
 
 
-class Positions(nn.Module):
+class PositionEncoding(nn.Module):
     """Base class of position encodings; itself, it encodes none, so that attention ignores the order."""
 
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
@@ -43,7 +43,7 @@ class Positions(nn.Module):
         return None
 
 
-class AddedPositions(Positions):
+class AddedPositionEncoding(PositionEncoding):
     """Base class of encodings that add a vector for each position to the embedding; subclasses define `table`."""
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -66,7 +66,7 @@ class AddedPositions(Positions):
         return x + table[start:]
 
 
-class Learned(AddedPositions):
+class Learned(AddedPositionEncoding):
     """A learned vector for each of `context` positions (Radford et al. 2018)."""
 
     def __init__(self, context: int, dim: int, heads: int = 1):
@@ -90,7 +90,7 @@ class Learned(AddedPositions):
         return self.vectors.weight[:length]
 
 
-class Sinusoidal(AddedPositions):
+class Sinusoidal(AddedPositionEncoding):
     """Fixed sinusoidal encodings, defined at any position (Vaswani et al. 2017, section 3.5)."""
 
     vectors: Tensor
@@ -111,7 +111,7 @@ class Sinusoidal(AddedPositions):
         return self.vectors[:length]
 
 
-class Rotary(Positions):
+class Rotary(PositionEncoding):
     """Rotary encoding: queries and keys are rotated by angles proportional to their positions (Su et al. 2021, eq. 34).
 
     Column `i` of a head is paired with column `i + width / 2`, as in LLaMA. The paper pairs adjacent columns, which
@@ -176,7 +176,7 @@ def _first_query(query: Tensor, key: Tensor) -> int:
     return start
 
 
-class ALiBi(Positions):
+class ALiBi(PositionEncoding):
     """Biases that lower the scores linearly with distance, with a fixed slope for each head (Press et al. 2022)."""
 
     biases: Tensor
@@ -194,7 +194,7 @@ class ALiBi(Positions):
         return self.biases[None, :, start:length, :length]
 
 
-class Relative(Positions):
+class Relative(PositionEncoding):
     """Relative positions of Transformer-XL: scores of queries and distances, added as a bias (Dai et al. 2019, 3.3).
 
     The score of query i and key j has four terms, (a) q_i k_j + (b) q_i r_(i-j) + (c) u k_j + (d) v r_(i-j), with
@@ -221,7 +221,7 @@ class Relative(Positions):
 
 
 KINDS = {
-    "none": Positions,
+    "none": PositionEncoding,
     "learned": Learned,
     "sinusoidal": Sinusoidal,
     "rotary": Rotary,

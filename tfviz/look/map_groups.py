@@ -17,14 +17,14 @@ from tfviz.validation import describe
 # parts of a path that mark cross-attention
 CROSS_ATTENTION_NAME = re.compile(r"cross|encoder_?attn|enc_?dec|encoder_?decoder_?att|src_attn", re.IGNORECASE)
 LAYER_NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # a part of a path that is a number
-Words = Sequence[str] | Mapping[str, Sequence[str]]
+TokenLabels = Sequence[str] | Mapping[str, Sequence[str]]
 Shape = tuple[int, ...]
 
 
 def groups(
     captured: Capture,
-    query_tokens: Words | None = None,
-    key_tokens: Words | None = None,
+    query_tokens: TokenLabels | None = None,
+    key_tokens: TokenLabels | None = None,
     *,
     batch: int = 0,
     invocations: str | None = None,
@@ -65,8 +65,8 @@ def groups(
         name = _group_name(list(members))
         name = f"{name} ({' x '.join(map(str, shape))})" if name in named else name
         named[name], shapes[name] = members, shape
-    _check_words({name: shape[1] for name, shape in shapes.items()}, query_tokens, "query_tokens")
-    _check_words({name: shape[2] for name, shape in shapes.items()}, key_tokens, "key_tokens")
+    _check_labels({name: shape[1] for name, shape in shapes.items()}, query_tokens, "query_tokens")
+    _check_labels({name: shape[2] for name, shape in shapes.items()}, key_tokens, "key_tokens")
     return {
         name: AttentionMaps._from_invocations(
             captured, members, *_words_of_both_axes(query_tokens, key_tokens, name, shapes[name]), batch
@@ -97,7 +97,7 @@ def _best_glob(tokens: Mapping[str, Sequence[str]], name: str) -> str | None:
     return min(matching, key=lambda match: match[0])[1] if matching else None
 
 
-def _check_words(counts: Mapping[str, int], tokens: Words | None, axis: str) -> None:
+def _check_labels(counts: Mapping[str, int], tokens: TokenLabels | None, axis: str) -> None:
     """Raise an error if tokens fit no group; `counts` holds the number of positions of each group on this axis."""
     if isinstance(tokens, Mapping):
         for glob, labels in tokens.items():
@@ -123,18 +123,18 @@ def _group_name(labels: Sequence[str]) -> str:
 
 
 def _words_of_both_axes(
-    query_tokens: Words | None, key_tokens: Words | None, name: str, shape: Shape
+    query_tokens: TokenLabels | None, key_tokens: TokenLabels | None, name: str, shape: Shape
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the tokens of a group's queries and keys."""
     _, queries, keys = shape
     if key_tokens is None and isinstance(query_tokens, Mapping) and CROSS_ATTENTION_NAME.search(name):
         query_glob = _best_glob(query_tokens, name)
         others = (some for glob, some in query_tokens.items() if glob != query_glob and len(some) == keys)
-        return _words_for_group(query_tokens, name, queries), next(others, None)
-    return _words_for_group(query_tokens, name, queries), _words_for_group(key_tokens, name, keys)
+        return _labels_for_group(query_tokens, name, queries), next(others, None)
+    return _labels_for_group(query_tokens, name, queries), _labels_for_group(key_tokens, name, keys)
 
 
-def _words_for_group(tokens: Words | None, name: str, count: int) -> Sequence[str] | None:
+def _labels_for_group(tokens: TokenLabels | None, name: str, count: int) -> Sequence[str] | None:
     if isinstance(tokens, Mapping):
         glob = _best_glob(tokens, name)
         return None if glob is None else tokens[glob]

@@ -48,7 +48,7 @@ class BERT(nn.Module):
         dim: int = 128,
         dropout: float = 0.1,
         epsilon: float = 1e-12,
-        positions: type[positions.Positions] = positions.Learned,
+        positions: type[positions.PositionEncoding] = positions.Learned,
         residual: Residual = post_norm,
         **block: Any,
     ):

@@ -80,7 +80,7 @@ class Classifier(nn.Module):
         pooling: Pooling = mean,
         embedding: Embedding = TokenEmbedding,
         mask: masks.Mask = masks.full,
-        positions: type[positions.Positions] = positions.Learned,
+        positions: type[positions.PositionEncoding] = positions.Learned,
         **block: Any,
     ):
         super().__init__()

@@ -43,7 +43,7 @@ class GPT(nn.Module):
         dim: int = 128,
         dropout: float = 0.0,
         mask: masks.Mask = masks.causal,
-        positions: type[positions.Positions] = positions.Learned,
+        positions: type[positions.PositionEncoding] = positions.Learned,
         **block: Any,
     ):
         super().__init__()

@@ -14,7 +14,7 @@ from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
 
 
-class Memory(NamedTuple):
+class EncoderOutput(NamedTuple):
     """The encoded source, to which the decoder attends."""
 
     states: Float[Tensor, "batch source both"]  # of each token, in both directions
@@ -86,14 +86,14 @@ class Seq2Seq(nn.Module):
         """Return the logits of the token after each target position, given the target so far (teacher forcing)."""
         return self.decode(target, self.encode(source))
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
+    def encode(self, source: Int[Tensor, "batch source"]) -> EncoderOutput:
         """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""
         attention_mask = source != 0
         states, ends = self.encoder(self.dropout(self.source(source)), mask=attention_mask)
-        return Memory(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
+        return EncoderOutput(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[DecoderState] | None = None
+        self, target: Int[Tensor, "batch target"], memory: EncoderOutput, cache: Sequence[DecoderState] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits of the token after each target position (Bahdanau et al. 2015, sections 3.1 and A.2).
 
@@ -122,13 +122,13 @@ class Seq2Seq(nn.Module):
         """Return an empty cache; its size does not depend on `length`."""
         return [DecoderState()]
 
-    def _start(self, decoder: DecoderState, memory: Memory, targets: int) -> None:
+    def _start(self, decoder: DecoderState, memory: EncoderOutput, targets: int) -> None:
         """Set the state before the first token, for `targets` targets of each source, and compute the keys."""
         state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(targets, dim=0)
         decoder.state = (state, *self.decoder.start(state)[1:])
         decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
 
-    def _context(self, state: Tensor, keys: Tensor | None, memory: Memory) -> Float[Tensor, "batch both"]:
+    def _context(self, state: Tensor, keys: Tensor | None, memory: EncoderOutput) -> Float[Tensor, "batch both"]:
         sources = len(memory.attention_mask)
         if self.attention is None:
             return memory.summary.repeat_interleave(len(state) // sources, dim=0)

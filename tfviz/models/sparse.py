@@ -7,7 +7,7 @@ import torch
 
 from tfviz.layers import masks
 from tfviz.layers.attention import MIN_FLEX_WIDTH, AttentionMask
-from tfviz.layers.positions import Positions
+from tfviz.layers.positions import PositionEncoding
 from tfviz.models.gpt import GPT
 
 Pattern = Callable[[int], masks.Mask]
@@ -42,7 +42,7 @@ class SparseTransformer(GPT):
         self.block_masks: dict[tuple[int, torch.device], Any] = {}
 
     def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
-        unbiased = type(self.positions).bias is Positions.bias
+        unbiased = type(self.positions).bias is PositionEncoding.bias
         wide = self.tokens.embedding_dim // self.heads >= MIN_FLEX_WIDTH
         if start == 0 and unbiased and wide and device.type == "cuda":
             return self.block_mask(length, device)

@@ -13,7 +13,7 @@ from tfviz.layers.cache import CrossAttentionCache, check_entries
 from tfviz.shapes import Bool, Float, Int
 
 
-class Memory(NamedTuple):
+class EncoderOutput(NamedTuple):
     """The encoded source, to which the decoder attends in every step."""
 
     states: Float[Tensor, "batch source dim"]
@@ -50,7 +50,7 @@ class Transformer(nn.Module):
         heads: int = 4,
         dim: int = 128,
         dropout: float = 0.1,
-        positions: type[positions.Positions] = positions.Sinusoidal,
+        positions: type[positions.PositionEncoding] = positions.Sinusoidal,
         residual: Residual = pre_norm,
         activation: Activation = nn.ReLU,
         **block: Any,
@@ -76,16 +76,16 @@ class Transformer(nn.Module):
         """Return the logits of the token after each target position, given the target so far (teacher forcing)."""
         return self.decode(target, self.encode(source))
 
-    def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
+    def encode(self, source: Int[Tensor, "batch source"]) -> EncoderOutput:
         """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""
         attention_mask = source != 0
         x = self._embed(self.source, source)
         for block in self.encoder:
             x = block(x, mask=attention_mask[:, None, None], positions=self.positions)
-        return Memory(self.encoder_norm(x), attention_mask)
+        return EncoderOutput(self.encoder_norm(x), attention_mask)
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KVCache] | None = None
+        self, target: Int[Tensor, "batch target"], memory: EncoderOutput, cache: Sequence[KVCache] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits of the token after each target position, given the encoded source.
 

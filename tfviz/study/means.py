@@ -31,7 +31,7 @@ def mean_activations(
     progress: bool = True,
     resume: str | Path | None = None,
 ) -> dict[str, Tensor]:
-    """Return the mean of activations over all tokens of a data set, for mean ablation by `patch(..., by=means)`.
+    """Return the mean of activations over all tokens of a data set, for mean ablation by `patch(..., source=means)`.
 
     Args:
         model: the model to run.

@@ -26,7 +26,7 @@ CUSTOM_TITLE = "Change when other activations are put into the clean run"
 def replacement(
     site: str,
     activations: dict[str, dict[str, Tensor]],
-    by: str,
+    source: str,
     seed: int,
     means: Means,
     tokens: Bool[Tensor, "batch position"],
@@ -36,28 +36,28 @@ def replacement(
     Args:
         site: the name of the site.
         activations: "clean" and "corrupt" -> site -> [batch, (head,) position, dim].
-        by: the kind of replacement, as for `patch`, or "custom" for those of `means`.
+        source: the kind of replacement, as for `patch`, or "custom" for those of `means`.
         seed: the seed of the choice of other texts.
         means: site -> custom activation.
         tokens: [batch, position], True at tokens; means leave out padding.
 
     Raises:
-        ValueError: `by` is "resample", and a text has padding; `means` has no activation of a fitting shape.
+        ValueError: `source` is "resample", and a text has padding; `means` has no activation of a fitting shape.
     """
-    if by in ("clean", "corrupt"):
-        return activations[by][site]
+    if source in ("clean", "corrupt"):
+        return activations[source][site]
     clean = activations["clean"][site]
-    if by == "custom":
+    if source == "custom":
         return _custom_replacement(site, means, clean)
-    if by == "zero":
+    if source == "zero":
         return clean.new_zeros(()).expand(clean.shape)
-    if by == "mean":
+    if source == "mean":
         return _mean_of_words(clean, tokens)
-    if by == "resample":
+    if source == "resample":
         if not bool(tokens.all()):
             raise ValueError(
-                f"by='resample' would put activations of padding where tokens stand at {site}: give texts of "
-                "as many tokens each, or take by='mean', which leaves padding out"
+                f"source='resample' would put activations of padding where tokens stand at {site}: give texts of "
+                "as many tokens each, or take source='mean', which leaves padding out"
             )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)
@@ -81,8 +81,8 @@ def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
         ValueError: the mapping has none for the site; its shape does not broadcast, or does so in two ways.
     """
     if site not in means:
-        raise ValueError(f"by has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
-    check_unambiguous_broadcast("by", means[site], like)
+        raise ValueError(f"source has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
+    check_unambiguous_broadcast("source", means[site], like)
     try:
         return means[site].to(like).expand(like.shape)
     except RuntimeError as error:

@@ -35,7 +35,7 @@ class Sweep:
         inputs: "clean" and, if needed, "corrupt" -> the prompt.
         metric: the metric, as for `patch`.
         chosen: glob -> the heads that are patched; None: all heads.
-        by: the kind of replacement, as for `patch`, or "custom" for those of `means`.
+        source: the kind of replacement, as for `patch`, or "custom" for those of `means`.
         seed: the seed of the choice of other texts.
         each: the unit that is patched, as for `patch`.
         positions: the positions that are patched, as for `patch`.
@@ -60,7 +60,7 @@ class Sweep:
         inputs: dict[str, Inputs],
         metric: Metric,
         chosen: HeadSelection,
-        by: str,
+        source: str,
         seed: int,
         each: Each | None,
         positions: Sequence[int] | None,
@@ -69,7 +69,7 @@ class Sweep:
         frozen: Sequence[str] | None = None,
     ) -> None:
         self.model, self.metric, globs = model, metric, list(chosen)
-        unpatched = "corrupt" if by in ("clean", "gradient") else "clean"
+        unpatched = "corrupt" if source in ("clean", "gradient") else "clean"
         self.base = inputs[unpatched]
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, Tensor] = {}
@@ -83,18 +83,18 @@ class Sweep:
             check_heads(site, heads, activations[unpatched][site])
         self.choose(each, positions, tokens)  # raises errors before the other run
         for name in inputs.keys() - {unpatched}:
-            is_needed = name == by or (by, name) == ("gradient", "clean")
+            is_needed = name == source or (source, name) == ("gradient", "clean")
             _, kept = self._run(name, inputs[name], globs if is_needed else [])
             activations[name] = _matching(kept, globs)
         self.baselines = {name: self.baselines[name] for name in inputs}
         self.unpatched = self.baselines[unpatched]
         self.sources = {
-            site.name: replacement(site.name, activations, by, seed, means or {}, self._real_tokens(site))
+            site.name: replacement(site.name, activations, source, seed, means or {}, self._real_tokens(site))
             for site in self.sites
         }
         base = activations[unpatched]
-        self.changes = {name: self.sources[name] - base[name] for name in self.sources} if by == "gradient" else {}
-        self._plan_partial_forwards(logits, is_sweep=by != "gradient" and frozen is None)
+        self.changes = {name: self.sources[name] - base[name] for name in self.sources} if source == "gradient" else {}
+        self._plan_partial_forwards(logits, is_sweep=source != "gradient" and frozen is None)
 
     def _run(self, name: str, prompt: Inputs, globs: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
         """Run the model on a prompt without a patch; store the metric, and return the logits and activations."""
@@ -229,7 +229,7 @@ class Sweep:
         if all(gradient is None for gradient in gradients):
             raise ValueError(
                 f"no gradient of the metric reaches {next(iter(kept))}: what the model computes after it (quantized "
-                "layers, such as quantize_dynamic makes) has none; take by='clean'"
+                "layers, such as quantize_dynamic makes) has none; take source='clean'"
             )
         values = []
         for site, gradient in zip(kept, gradients):

@@ -30,7 +30,7 @@ def patch(
     *,
     metric: Metric,
     sites: Sites | None = None,
-    by: str | Means = "clean",
+    source: str | Means = "clean",
     each: Each | None = None,
     positions: Sequence[int] | None = None,
     tokens: Sequence[str] | None = None,
@@ -41,7 +41,7 @@ def patch(
 ) -> Table:
     """Return the change of a metric when the activation at one target is replaced, for each target in the sites.
 
-    The argument `by` selects the replacement:
+    The argument `source` selects the replacement:
 
     * "clean" (denoising): activations of the clean run are patched into the corrupt run. This shows which activations
       are sufficient for the clean answer.
@@ -51,7 +51,7 @@ def patch(
       activations of another text are patched into the clean run.
     * "gradient" (attribution patching, Nanda 2023): "clean" is estimated for all targets from one backward pass, as
       (clean - corrupt) times the gradient.
-    * A mapping: its activations are patched into the clean run; `by=study.mean_activations(model, texts)` is mean
+    * A mapping: its activations are patched into the clean run; `source=study.mean_activations(model, texts)` is mean
       ablation over a data set.
 
     Args:
@@ -59,13 +59,13 @@ def patch(
         clean: the prompt with the answer in question: ids [batch, position], or a model's arguments by name, as a
             tokenizer returns them.
         corrupt: a prompt with a different answer, of the same shapes, with corresponding tokens at the same positions;
-            None if `by` does not need it.
+            None if `source` does not need it.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
             for each text, as with `reduction="none"`.
         sites: globs, as for `look.capture`, of modules whose output is [batch, position, dim], of their `.input` (for
             that of each block, see `look.blocks`), of `.output_heads`, or of `.pattern`, whose positions are queries.
-            Or glob -> one or several heads. None: `"*.output_heads"`, or the sites of the mapping `by`.
-        by: the kind of replacement, as above; or site -> activation, of a shape that broadcasts.
+            Or glob -> one or several heads. None: `"*.output_heads"`, or the sites of the mapping `source`.
+        source: the kind of replacement, as above; or site -> activation, of a shape that broadcasts.
         each: the unit that is patched: "head" (at all chosen positions), "position" or "head and position"; None:
             "head" for sites with a head axis, else "position".
         positions: the positions that are patched, such as `[-1]` for only the last; None: all.
@@ -86,8 +86,8 @@ def patch(
         LookupError: no site matches.
         TypeError: the metric is neither one number nor one for each text.
         ValueError: the prompts have different shapes or masks; the metric reads padding; a site is not an activation,
-            or has several invocations in a run; the sites have different sizes; the mapping `by` has no activation of a
-            fitting shape for a site.
+            or has several invocations in a run; the sites have different sizes; the mapping `source` has no activation
+            of a fitting shape for a site.
 
     >>> import torch
     >>> from tfviz import models
@@ -97,11 +97,11 @@ def patch(
     """
     check_callable("logits", metric=metric)
     check_words(tokens)
-    if isinstance(by, str):
-        checks.one_of(TITLES, by=by)
-    elif not by:
-        raise ValueError("by is empty; give site -> activation, as study.mean_activations does")
-    kind, means = (by, None) if isinstance(by, str) else ("custom", by)
+    if isinstance(source, str):
+        checks.one_of(TITLES, source=source)
+    elif not source:
+        raise ValueError("source is empty; give site -> activation, as study.mean_activations does")
+    kind, means = (source, None) if isinstance(source, str) else ("custom", source)
     if sites is None:
         sites = "*.output_heads" if means is None else list(means)
     chosen = heads_by_glob("sites", sites)
@@ -128,7 +128,7 @@ def patch(
             values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)
     title = CUSTOM_TITLE if kind == "custom" else TITLES[kind]
-    return sweep.table(values, unit_of(metric), title, {"model": type(model).__name__, "by": kind})
+    return sweep.table(values, unit_of(metric), title, {"model": type(model).__name__, "source": kind})
 
 
 def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | None) -> dict[str, Inputs]:
@@ -138,11 +138,11 @@ def prompts(model: nn.Module, metric: Metric, clean: Prompt, corrupt: Prompt | N
     return {name: prompt.with_last_logits(model) for name, prompt in inputs.items()} if reads_last(metric) else inputs
 
 
-def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
+def check_prompts(inputs: dict[str, Inputs], source: str) -> None:
     """Raise ValueError if the prompts differ in shape or mask, or do not suit the kind of replacement."""
     clean, corrupt = inputs["clean"], inputs.get("corrupt")
-    if by in ("clean", "corrupt", "gradient") and corrupt is None:
-        raise ValueError(f"by={by!r} compares two prompts: give corrupt, too; or take by='zero'")
+    if source in ("clean", "corrupt", "gradient") and corrupt is None:
+        raise ValueError(f"source={source!r} compares two prompts: give corrupt, too; or take source='zero'")
     if corrupt is not None and clean.shapes != corrupt.shapes:
         raise ValueError(
             f"clean is {', '.join(map(str, clean.shapes))} and corrupt {', '.join(map(str, corrupt.shapes))}; give "
@@ -150,8 +150,10 @@ def check_prompts(inputs: dict[str, Inputs], by: str) -> None:
         )
     if corrupt is not None:
         check_equal_masks(clean, corrupt)
-    if by in ("mean", "resample") and clean.size == 1:
-        raise ValueError(f"by={by!r} takes activations of other texts: give clean more than one, [batch, position]")
+    if source in ("mean", "resample") and clean.size == 1:
+        raise ValueError(
+            f"source={source!r} takes activations of other texts: give clean more than one, [batch, position]"
+        )
 
 
 def check_words(tokens: Sequence[str] | None) -> None:

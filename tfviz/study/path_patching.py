@@ -30,7 +30,7 @@ def patch_path(
     receivers: Sites | None = None,
     senders: Sites = "*.output_heads",
     frozen: str | Sequence[str] = "*.output_heads",
-    by: str = "corrupt",
+    source: str = "corrupt",
     each: Each | None = None,
     positions: Sequence[int] | None = None,
     tokens: Sequence[str] | None = None,
@@ -55,7 +55,8 @@ def patch_path(
         senders: globs of the sites whose effects are measured one by one, or glob -> one or several heads.
         frozen: globs of the sites that keep their activations. Add the feed-forward networks, such as `"*.mlp"`, for
             the path through the residual stream only.
-        by: "corrupt": activations of senders in the corrupt run are patched into the clean run; "clean": the reverse.
+        source: "corrupt": activations of senders in the corrupt run are patched into the clean run; "clean": the
+            reverse.
         each: the unit that is patched, as for `patch`.
         positions: the positions that are patched, as for `patch`.
         tokens: labels of the positions.
@@ -81,7 +82,7 @@ def patch_path(
     [0.0, 0.0, 0.0]
     """
     check_callable("logits", metric=metric)
-    checks.one_of(OTHER_RUN, by=by)
+    checks.one_of(OTHER_RUN, source=source)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     check_words(tokens)
@@ -92,7 +93,7 @@ def patch_path(
     check_prompts(inputs, "clean")
     held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
-        sweep = PathSweep(model, inputs, metric, sending, by, held, receiving, each, positions, tokens)
+        sweep = PathSweep(model, inputs, metric, sending, source, held, receiving, each, positions, tokens)
         texts = batch_size or sweep.texts_at_once
         results = PartialResults(None, sweep.shape, "")
         values = sweep.measure(texts, results, progress)
@@ -102,10 +103,10 @@ def patch_path(
     return sweep.table(
         values,
         unit_of(metric),
-        f"Change when the {by} run's activations{starting} are put into the {OTHER_RUN[by]} run{arriving}",
+        f"Change when the {source} run's activations{starting} are put into the {OTHER_RUN[source]} run{arriving}",
         {
             "model": type(model).__name__,
-            "by": by,
+            "source": source,
             "senders": sweep.heads,
             "receivers": sweep.receivers or None,
         },

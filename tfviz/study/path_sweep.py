@@ -25,7 +25,7 @@ class PathSweep(Sweep):
         inputs: "clean" and "corrupt" -> the prompt.
         metric: the metric, as for `patch`.
         senders: glob -> the heads that are patched; None: all heads.
-        by: the run from which the activations of the senders are taken, "clean" or "corrupt".
+        source: the run from which the activations of the senders are taken, "clean" or "corrupt".
         frozen: globs of sites that keep the activations of the unchanged run, except for receiving heads.
         receivers: glob -> the heads that receive the change; None: all heads.
         each: the unit that is patched, as for `patch`.
@@ -43,7 +43,7 @@ class PathSweep(Sweep):
         inputs: Mapping[str, Inputs],
         metric: Metric,
         senders: HeadSelection,
-        by: str,
+        source: str,
         frozen: list[str],
         receivers: HeadSelection,
         each: Each | None,
@@ -52,7 +52,7 @@ class PathSweep(Sweep):
     ) -> None:
         self._receivers = receivers
         held = [*frozen, *receivers]
-        super().__init__(model, dict(inputs), metric, senders, by, 0, each, positions, tokens, frozen=held)
+        super().__init__(model, dict(inputs), metric, senders, source, 0, each, positions, tokens, frozen=held)
         sites = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
         self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 

@@ -100,7 +100,7 @@ class Statistics:
         return self._table(torch.where(self.counts > 1, variance, torch.nan), "Variance")
 
     @property
-    def error(self) -> Table:
+    def standard_error(self) -> Table:
         """The standard error of the mean; NaN where fewer than two texts had a value."""
         squared_error = self.squared_deviations / ((self.counts - 1) * self.counts).clamp(min=1)
         return self._table(torch.where(self.counts > 1, squared_error.sqrt(), torch.nan), "Standard error")
