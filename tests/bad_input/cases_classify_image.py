@@ -24,7 +24,7 @@ def ask(**more):
 """
 CASES = [
     ("ask()", "= highest probability"),
-    ("ask(pixels=torch.rand(1, 3, 4, 4).double().float(), picture=torch.rand(8, 8), title='</script>')", "= highest"),
+    ("ask(pixels=torch.rand(1, 3, 4, 4).double().float(), image=torch.rand(8, 8), title='</script>')", "= highest"),
     ("ask(model='vit')", "model"),
     ("ask(pixels=None)", "pixels"),
     ("ask(pixels=torch.rand(4, 4))", r"pixels has the shape \[4, 4\]; give one picture"),
@@ -46,8 +46,8 @@ CASES = [
     ("ask(model=nn.Flatten())", "Flatten has no weights"),
     ("ask(model=Peeks())", "cannot be exported"),
     ("ask(model=ViT().half(), pixels=torch.rand(3, 4, 4).half())", "float16, and a page computes in float32"),
-    ("ask(picture=torch.rand(8, 4, 3))", "picture is 4 × 8, and the model's pixels 4 × 4"),
-    ("ask(picture='nowhere.png')", "there is no file nowhere.png"),
+    ("ask(image=torch.rand(8, 4, 3))", "image is 4 × 8, and the model's pixels 4 × 4"),
+    ("ask(image='nowhere.png')", "there is no file nowhere.png"),
     ("ask(dtype='float8')", "dtype is \'float8'"),
     ("ask(max_bytes=100)", "the model takes .* bytes in a page, max_bytes is 100"),
     ("ask(examples={'x': {'text': 'a'}})", r"examples\['x'\] sets text; it can set head, hidden_patches"),

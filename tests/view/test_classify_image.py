@@ -141,7 +141,7 @@ def test_hugging_face_vit_is_supported():
 
 
 def test_figure_picture_shows_image_and_sorted_probabilities():
-    figure = image_studio(picture=Image.new("RGB", (800, 600), "red")).figure()
+    figure = image_studio(image=Image.new("RGB", (800, 600), "red")).figure()
     left, right = figure.axes
     assert tuple(left.images[0].get_array()[0, 0]) == (255, 0, 0)
     shares = vit()(pixels()[None])[0].softmax(-1).sort(descending=True)
@@ -184,7 +184,7 @@ WRONG = [
     ({"grid": (0, 5)}, "rows is 0"),
     ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention is seen in it; give a vision"),
     ({"model": nn.Flatten()}, "Flatten has no weights"),
-    ({"picture": Image.new("RGB", (60, 60))}, "picture is 60 × 60, and the model's pixels 8 × 6"),
+    ({"image": Image.new("RGB", (60, 60))}, "image is 60 × 60, and the model's pixels 8 × 6"),
     ({"max_bytes": 100}, "bytes in a page, max_bytes is 100"),
     ({"dtype": "float8"}, "dtype is 'float8'"),
     ({"examples": {"x": {"text": "a"}}}, "examples['x'] sets text; it can set head, hidden_patches, "),

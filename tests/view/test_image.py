@@ -80,7 +80,7 @@ def test_document_contains_patch_grid_and_note():
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
     assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "from")
-    assert [made.document["picture"][side] for side in ("width", "height")] == [80, 60]
+    assert [made.document["image"][side] for side in ("width", "height")] == [80, 60]
     assert str(made).startswith("A picture\n")
 
 

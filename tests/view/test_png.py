@@ -15,7 +15,7 @@ from PIL import Image
 from tfviz import view
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.figures import heatmap, palette
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import Heatmap, Scale
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
@@ -58,7 +58,7 @@ def test_png_keeps_every_shade_of_colormap(drawn, scale, style):
         )
         assert {colour_code(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
-    assert shades - colours(Picture(draw, "a scale"), style) == set()
+    assert shades - colours(StaticFigure(draw, "a scale"), style) == set()
 
 
 def test_png_keeps_rare_shades_among_blended_text():
@@ -74,7 +74,7 @@ def test_png_keeps_rare_shades_among_blended_text():
 
     with view.theme():
         shades = {colour_code(shade) for shade in palette.sequential_colormap().colors}
-    assert shades - colours(Picture(draw, "words"), "light") == set()
+    assert shades - colours(StaticFigure(draw, "words"), "light") == set()
 
 
 @styles
@@ -112,7 +112,7 @@ def test_png_keeps_more_colours_than_a_palette_holds():
         return figure
 
     wanted = set((shades @ [65536, 256, 1]).ravel().tolist())
-    there = colours(Picture(draw, "many"), "light")
+    there = colours(StaticFigure(draw, "many"), "light")
     assert len(wanted) == 289
     assert wanted - there == set()
 

@@ -153,13 +153,13 @@ def darken(png: bytes) -> bytes:
     Raises:
         OSError: the bytes are not a picture.
     """
-    picture: Image.Image = Image.open(io.BytesIO(png))
-    if picture.mode == "P":  # a palette stays one, which keeps the file small
-        picture.putpalette(_dark_filter(np.array(picture.getpalette()).reshape(-1, 3)).tobytes())
+    image: Image.Image = Image.open(io.BytesIO(png))
+    if image.mode == "P":  # a palette stays one, which keeps the file small
+        image.putpalette(_dark_filter(np.array(image.getpalette()).reshape(-1, 3)).tobytes())
     else:
-        picture = Image.fromarray(_dark_filter(np.array(picture.convert("RGB"))))
+        image = Image.fromarray(_dark_filter(np.array(image.convert("RGB"))))
     dark = io.BytesIO()
-    picture.save(dark, "PNG", optimize=True)
+    image.save(dark, "PNG", optimize=True)
     return dark.getvalue()
 
 

@@ -37,13 +37,13 @@ class Inputs:
         arguments: arguments of `forward`, by name.
         tokens: tokens of the text; empty without a text.
         decoder_tokens: tokens of the decoder's text; empty without a decoder.
-        picture: the pixels passed to the model, [channel, height, width]; None without a single picture.
+        image: the pixels passed to the model, [channel, height, width]; None without a single picture.
     """
 
     arguments: dict[str, Any]
     tokens: list[str] = field(default_factory=list)
     decoder_tokens: list[str] = field(default_factory=list)
-    picture: Tensor | None = None
+    image: Tensor | None = None
 
 
 class Checkpoint:
@@ -130,12 +130,12 @@ class Checkpoint:
     def tokenizer(self) -> Any:
         return self._load(self._library.AutoTokenizer.from_pretrained)
 
-    def prepare(self, text: str, picture: Any = None, decoder_ids: Tensor | None = None) -> Inputs:
+    def prepare(self, text: str, image: Any = None, decoder_ids: Tensor | None = None) -> Inputs:
         """Return the model's inputs for a text, a picture, or both.
 
         Args:
             text: the text, if any.
-            picture: the picture, if any.
+            image: the picture, if any.
             decoder_ids: the ids of the decoder's text, [1, position]; None: the model generates them.
 
         Raises:
@@ -143,15 +143,15 @@ class Checkpoint:
                 is too long.
         """
         kind = type(self.model).__name__
-        if self.sees_pictures != (picture is not None):
+        if self.sees_pictures != (image is not None):
             raise ValueError(f"{kind} {'needs a picture: --image FILE' if self.sees_pictures else 'sees no pictures'}")
         if self.reads_text != bool(text.strip()):
             raise ValueError(f"{kind} {'reads text: give one' if self.reads_text else 'reads no text'}")
-        processed = self._process(text, picture)
+        processed = self._process(text, image)
         inputs = Inputs({name: value for name, value in processed.items() if isinstance(value, Tensor)})
         pixels = inputs.arguments.get("pixel_values")
         if pixels is not None and pixels.dim() == 4 and pixels.shape[1] in (1, 3):  # one picture, not cut into pieces
-            inputs.picture = pixels[0]
+            inputs.image = pixels[0]
         ids = inputs.arguments.get("input_ids")
         if ids is not None:
             inputs.tokens = self.tokens(ids[0])
@@ -165,17 +165,17 @@ class Checkpoint:
             inputs.decoder_tokens = self.tokens(inputs.arguments["decoder_input_ids"][0])
         return inputs
 
-    def _process(self, text: str, picture: Any) -> Mapping[str, Any]:
+    def _process(self, text: str, image: Any) -> Mapping[str, Any]:
         """Return the output of the checkpoint's tokenizer or processor for a text, a picture, or both."""
         library = self._library
         if not self.sees_pictures:
             return self.tokenizer(text, return_tensors="pt")
         if not self.reads_text:
-            return self._load(library.AutoImageProcessor.from_pretrained)(images=picture, return_tensors="pt")
+            return self._load(library.AutoImageProcessor.from_pretrained)(images=image, return_tensors="pt")
         processor = self._load(library.AutoProcessor.from_pretrained)
         if not getattr(processor, "chat_template", None):
-            return processor(text=text, images=picture, return_tensors="pt")
-        content = [{"type": "image", "image": picture}, {"type": "text", "text": text}]
+            return processor(text=text, images=image, return_tensors="pt")
+        content = [{"type": "image", "image": image}, {"type": "text", "text": text}]
         return processor.apply_chat_template(
             [{"role": "user", "content": content}], tokenize=True, return_dict=True, return_tensors="pt",
             add_generation_prompt=True,

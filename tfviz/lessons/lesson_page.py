@@ -88,11 +88,11 @@ def _opening(notebook: nbformat.NotebookNode) -> str:
     pictures = [data["image/png"] for data in found if "image/png" in data]
     if not pictures:
         return ""
-    picture, made = Image.open(io.BytesIO(base64.b64decode(pictures[-1]))).convert("RGB"), io.BytesIO()
-    picture.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
-    picture.save(made, "WEBP", quality=OPENING_QUALITY)
+    image, made = Image.open(io.BytesIO(base64.b64decode(pictures[-1]))).convert("RGB"), io.BytesIO()
+    image.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
+    image.save(made, "WEBP", quality=OPENING_QUALITY)
     data = base64.b64encode(made.getvalue()).decode()
-    width, height = picture.size
+    width, height = image.size
     return (
         f'<img class="opening" alt="" width="{width // 2}" height="{height // 2}" src="data:image/webp;base64,{data}">'
     )

@@ -27,13 +27,13 @@ STUDIOS: dict[str, Callable[..., Any]] = {
 Groups = Mapping[str, Any]  # look.AttentionMaps by name
 
 
-def page(name: str, text: str, picture: Path | None, other: str | None, out: Path) -> None:
+def page(name: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
     """Write a page with the attention of a checkpoint, or a comparison of two checkpoints.
 
     Args:
         name: a folder with a checkpoint, or a name on the Hub.
         text: the text, if the model reads text.
-        picture: the path of the picture, if the model reads pictures.
+        image: the path of the picture, if the model reads pictures.
         other: the checkpoint to compare with; None: no comparison.
         out: the path of the page.
 
@@ -43,7 +43,7 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     """
     if other is not None and _absolute(name) == _absolute(other):
         raise ValueError(f"{name} and {other} are one checkpoint; compare with another")
-    checkpoint, inputs, groups = _capture(name, text, picture)
+    checkpoint, inputs, groups = _capture(name, text, image)
     if other is None:
         title = f"{_absolute(name).name}: what it looks at"
         parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text)}
@@ -52,7 +52,7 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
         names = short if len({*short}) == 2 else (name, other)
         decoder_ids = inputs.arguments.get("decoder_input_ids")
         del checkpoint  # two may need more memory than there is
-        _, other_inputs, other_groups = _capture(other, text, picture, decoder_ids)
+        _, other_inputs, other_groups = _capture(other, text, image, decoder_ids)
         if other_inputs.tokens != inputs.tokens:
             raise ValueError(f"{names[0]} and {names[1]} cut this text into other tokens: no two maps can be compared")
         title = f"{names[0]} and {names[1]}: what changed"
@@ -68,13 +68,13 @@ def _absolute(name: str) -> Path:
 
 
 def _capture(
-    name: str, text: str, picture: Path | None, decoder_ids: Tensor | None = None
+    name: str, text: str, path: Path | None, decoder_ids: Tensor | None = None
 ) -> tuple[Checkpoint, Inputs, Groups]:
     """Load a checkpoint, run it once, and return it with its inputs and its attention maps by group."""
     short = _absolute(name).name
     click.echo(f"{short}: loading")
     checkpoint = Checkpoint(name)
-    image = None if picture is None else read_image(picture)
+    image = None if path is None else read_image(path)
     click.echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
     try:
         inputs = checkpoint.prepare(text, image, decoder_ids)
@@ -84,7 +84,7 @@ def _capture(
     except Exception as error:  # a damaged checkpoint makes a model or a tokenizer raise anything
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(f"{name} cannot be run: {reason}; get the checkpoint again") from error
-    if image is not None and inputs.picture is None:
+    if image is not None and inputs.image is None:
         click.echo(f"{short}: its picture is cut into pieces that no view knows: maps are shown without it")
     click.echo(f"{short}: {summary}")
     for group, maps in groups.items():
@@ -94,14 +94,14 @@ def _capture(
 
 def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
     """Return views of all maps by heading: on the picture for maps with patches, as a sheet of heads for others."""
-    if inputs.picture is None:
+    if inputs.image is None:
         return {"": view.groups(**groups)}
-    size = (inputs.picture.shape[1], inputs.picture.shape[2])
+    size = (inputs.image.shape[1], inputs.image.shape[2])
     over = {
         name: maps for name, maps in groups.items() if any(find_grids(maps.query_tokens, maps.key_tokens, size, None))
     }
     rest = {name: maps for name, maps in groups.items() if name not in over}
-    views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
+    views: dict[str, View] = {"On the picture": view.image(over, inputs.image)} if over else {}
     return {**views, **({"Elsewhere": view.groups(**rest)} if rest else {})}
 
 

@@ -9,7 +9,7 @@ from tfviz.view.bertviz import bertviz
 from tfviz.view.curves import curves, lines
 from tfviz.view.figures.bar_chart import bar_table, bars
 from tfviz.view.figures.palette import theme
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.tables import head_table
 from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
@@ -29,7 +29,7 @@ from tfviz.view.tables import gates, positions, similarity
 from tfviz.view.tokens import tokens
 
 __all__ = [
-    "Picture",
+    "StaticFigure",
     "View",
     "alignment",
     "audio",

@@ -17,7 +17,7 @@ from tfviz.view.figures import heatmap as figures
 from tfviz.view.figures import tables as figure_tables
 from tfviz.view.figures.formatting import counted, formatted, in_cell
 from tfviz.view.figures.palette import soft
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
@@ -135,21 +135,21 @@ def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
     ]
 
 
-def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> Picture:
+def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> StaticFigure:
     """Return the static picture: one heatmap; or several, side by side if their cells have numbers, else stacked."""
     summary = f"{title}\n{_summary(table)}"
     if len(sheets) > 1:
         named = [replace(heatmap, title=name) for name, heatmap in sheets]
         if all(one.numbered for one in named) and is_numbered(len(named), named[0].values.numel()):
-            return Picture(lambda: figure_tables.numbered_tables(named, title, _note(named[0])), summary)
-        return Picture(figure_tables.stacked_tables(named, title).figure, summary)
-    return Picture(lambda: _drawn(sheets[0][1], title), summary)
+            return StaticFigure(lambda: figure_tables.numbered_tables(named, title, _note(named[0])), summary)
+        return StaticFigure(figure_tables.stacked_tables(named, title).figure, summary)
+    return StaticFigure(lambda: _drawn(sheets[0][1], title), summary)
 
 
-def figure_table(table: Table, title: str, summary: str) -> Picture:
+def figure_table(table: Table, title: str, summary: str) -> StaticFigure:
     """Return the static picture of a table with two axes, with its unit below, for use by other views."""
     ((_, heatmap),) = _sheets(table)
-    return Picture(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
+    return StaticFigure(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
 
 
 def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:

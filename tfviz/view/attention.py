@@ -52,11 +52,11 @@ def heads(
         ValueError: there are not as many names as heads, or the `top` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    picture = figures.heads(maps, title, names, marked, axes, unit)
+    static_figure = figures.heads(maps, title, names, marked, axes, unit)
     model = maps.provenance.get("model")
     title = title or (f"Attention in {model}" if model else None)
     return heads_view(
-        picture,
+        static_figure,
         {"": maps},
         {"mode": "sheet"},
         title,
@@ -98,10 +98,10 @@ def head(
         ValueError: `divide` is not between two keys, or the `top` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    picture = figures.head(maps, layer, head, title, divide, marked)
+    static_figure = figures.head(maps, layer, head, title, divide, marked)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
-        picture,
+        static_figure,
         {"": maps},
         state,
         title,
@@ -159,10 +159,10 @@ def links(
         raise TypeError("heads is one integer, or a list of them, such as [0, 2]") from error
     if not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
-    picture = figure_links.links(maps, layer, shown, title, min_weight)
+    static_figure = figure_links.links(maps, layer, shown, title, min_weight)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
     state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "min_weight": min_weight}
-    return heads_view(picture, {"": maps}, state, title, max_bytes=max_bytes)
+    return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
 
 def words(
@@ -178,10 +178,10 @@ def words(
 
     By default, the static picture shows the last query, and the page has no locked query.
     """
-    picture = running_text.attended_text(maps, layer, head, row, title)
+    static_figure = running_text.attended_text(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
-    return heads_view(picture, {"": maps}, state, title, max_bytes=max_bytes)
+    return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
 
 def alignment(
@@ -212,10 +212,10 @@ def alignment(
         pairs = [(index(row), index(col)) for row, col in gold]
     except (TypeError, ValueError) as error:
         raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
-    picture = figures.alignment(maps, pairs, title, axes)
-    note = f"Outlined: {picture.summary.rpartition('; ')[2]}." if pairs else ""
+    static_figure = figures.alignment(maps, pairs, title, axes)
+    note = f"Outlined: {static_figure.summary.rpartition('; ')[2]}." if pairs else ""
     return heads_view(
-        picture,
+        static_figure,
         {"": maps},
         {"mode": "head"},
         title or "Alignment",
@@ -242,12 +242,12 @@ def compare(
         IndexError: a capture has no such layer or head.
         ValueError: both captures have the same name.
     """
-    picture = figures.compare(first, second, layer, head, names, title)
+    static_figure = figures.compare(first, second, layer, head, names, title)
     parts = dict(zip(names, (first, second), strict=True))
     if len(parts) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
     state = {"mode": "head", "layer": layer, "head": head}
-    return heads_view(picture, parts, state, title, max_bytes=max_bytes, arrange="compare")
+    return heads_view(static_figure, parts, state, title, max_bytes=max_bytes, arrange="compare")
 
 
 def steps(
@@ -288,10 +288,10 @@ def steps(
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
     sizes = [maps.shape[2:] for maps in parts.values()]
     marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else figures.NO_OUTLINE
-    picture = figures.steps(parts, layer, head, title, divide, axes, marked, drawn)
+    static_figure = figures.steps(parts, layer, head, title, divide, axes, marked, drawn)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
     return heads_view(
-        picture,
+        static_figure,
         parts,
         state,
         title,
@@ -324,8 +324,8 @@ def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **par
     (name, first), *others = parts.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
-    picture = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
-    return heads_view(picture, parts, {"mode": "sheet"}, title, max_bytes=max_bytes)
+    static_figure = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
+    return heads_view(static_figure, parts, {"mode": "sheet"}, title, max_bytes=max_bytes)
 
 
 def live(

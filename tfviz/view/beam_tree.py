@@ -15,7 +15,7 @@ from torch import Tensor
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.figures.formatting import counted, fixed
 from tfviz.view.figures.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MAX_NODES = 1500
 
@@ -35,7 +35,7 @@ class Beam(Protocol):
     def scores(self) -> Tensor: ...
 
 
-def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
+def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str = "Beam search") -> StaticFigure:
     """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
     A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
@@ -85,7 +85,7 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
 
     best = " ".join(tokens[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
     score = fixed(float(beams[-1].scores[row, 0]), 2)
-    return Picture(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
+    return StaticFigure(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
 
 
 def _winner(beams: Sequence[Beam], row: int) -> list[int]:

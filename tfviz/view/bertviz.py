@@ -17,7 +17,7 @@ from tfviz.look.quantization import range_problem
 from tfviz.text.token_labels import visible_sign
 from tfviz.view.figures.attention import heads
 from tfviz.view.figures.formatting import maps_size
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import script_json
 
 ATTENTION_KINDS = ("encoder", "decoder", "cross")
@@ -54,7 +54,7 @@ OUTPUT_TEMPLATE = """<div><img src="data:image/png;base64,{png}" alt="{alt}" sty
 """
 
 
-def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
+def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> StaticFigure:
     """Show the interactive head view or model view of bertviz; its static picture shows all heads of the first maps.
 
     Weights are rounded to four decimals. Spaces and control characters are shown as symbols, and long tokens are
@@ -92,11 +92,11 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
     return _BertViz(sheet, f"bertviz's {kind} view\n{sizes}", scripts)
 
 
-class _BertViz(Picture):
+class _BertViz(StaticFigure):
     """A static picture that is replaced by an interactive page where scripts can run."""
 
-    def __init__(self, picture: Picture, summary: str, scripts: Mapping[str, str]):
-        super().__init__(picture._draw, summary)
+    def __init__(self, static_figure: StaticFigure, summary: str, scripts: Mapping[str, str]):
+        super().__init__(static_figure._draw, summary)
         self._scripts = scripts
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:

@@ -13,7 +13,7 @@ from tfviz.view.check_numbers import Spread, check_at_most, check_finite
 from tfviz.view.figures.formatting import counted, fixed, formatted
 from tfviz.view.figures.line_chart import Line, LineChart
 from tfviz.view.figures.palette import drawable
-from tfviz.view.figures.picture import Picture, reference_line, set_title
+from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
 MAX_LINES = 40
 
@@ -32,7 +32,7 @@ def curves(
     *,
     references: Mapping[str, float] | None = None,
     **measured: Sequence[tuple[int, float]],
-) -> Picture:
+) -> StaticFigure:
     """Draw the loss over the training steps: a faint line for each step's loss, a strong line for the moving mean.
 
     Args:
@@ -86,7 +86,7 @@ def curves(
 
     last = {"training": float(smooth[-1]), **{name: points[-1][1] for name, points in series.items()}}
     ends = ", ".join(f"{name} {fixed(loss, 3)}" for name, loss in last.items())
-    return Picture(draw, f"{title}\nloss in nats after {counted(len(steps), 'step')}: {ends}")
+    return StaticFigure(draw, f"{title}\nloss in nats after {counted(len(steps), 'step')}: {ends}")
 
 
 def lines(
@@ -101,7 +101,7 @@ def lines(
     shaded: Mapping[str, tuple[float, float]] | None = None,
     dashed: Collection[str] = (),
     **axes_settings: Any,
-) -> Picture:
+) -> StaticFigure:
     """Draw a chart of named lines; a line of several training runs is their mean in a band from minimum to maximum.
 
     NaN leaves a gap in a line. On a log y-axis, a line breaks off where it is 0.
@@ -139,7 +139,7 @@ def lines(
 
     last = {name: line.mean[-1] for name, line in drawn.items()}
     ends = ", ".join(f"{name} {formatted(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
-    return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
+    return StaticFigure(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 
 def _levels(references: Mapping[str, float] | None) -> dict[str, float]:

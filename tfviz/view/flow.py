@@ -18,7 +18,7 @@ from tfviz.view.check_numbers import check_at_most
 from tfviz.view.dataflow import Value, trace
 from tfviz.view.figures.graph_layout import Box, Point, layered_layout
 from tfviz.view.figures.palette import BOLD_FONT, drawable, soft
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MAX_VALUES = 60
 NAME_POINTS, CODE_POINTS, LINE_POINTS, PADDING_POINTS = 9.0, 7.5, 11.5, 7.0  # points
@@ -34,7 +34,7 @@ def flow(
     axes: Mapping[int, str] | None = None,
     mark: Sequence[str] = (),
     **kwargs: Any,
-) -> Picture:
+) -> StaticFigure:
     """Draw the data-flow graph of a function: each tensor with its shape and the expression that computes it.
 
     The function, or the `forward` of a module, is called once with the arguments. The picture shows the shapes of that
@@ -76,7 +76,7 @@ def flow(
         set_title(figure, title)
         return figure
 
-    return Picture(draw, "\n".join([title, *(_summary(value, label) for value, label in zip(values, labels))]))
+    return StaticFigure(draw, "\n".join([title, *(_summary(value, label) for value, label in zip(values, labels))]))
 
 
 class Label(NamedTuple):

@@ -24,7 +24,7 @@ Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
 
 def image(
     maps: AttentionMaps | Mapping[str, AttentionMaps],
-    picture: Any,
+    image: Any,
     grid: Grid | None = None,
     *,
     layer: int = -1,
@@ -49,7 +49,7 @@ def image(
 
     Args:
         maps: the attention maps, or several by name.
-        picture: the image, cropped and scaled as for the model: a path, a PIL image, or an array or tensor, [height,
+        image: the image, cropped and scaled as for the model: a path, a PIL image, or an array or tensor, [height,
             width], [height, width, 3] or [3, height, width]. Floats outside 0 to 1 are rescaled.
         grid: rows and columns of patches, or a mapping from names of captures to these. None: a square grid, otherwise
             square patches, preceded by zero, one, two or five other tokens. The page states the grid.
@@ -67,7 +67,7 @@ def image(
         ValueError: neither axis fits a grid of patches, no tokens form the grid given, or the image cannot be read.
         LookupError: there is no such token, layer or head.
     """
-    pixels = read_image(picture)
+    pixels = read_image(image)
     return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, max_bytes)
 
 
@@ -109,7 +109,7 @@ def audio(
 
 def _view(
     maps: AttentionMaps | Mapping[str, AttentionMaps],
-    picture: Image.Image,
+    image: Image.Image,
     size: tuple[int, int] | None,
     grid: Grid | None,
     names: Sequence[str],
@@ -141,16 +141,16 @@ def _view(
     layers, heads, *_ = shown.maps.shape
     layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
     token = shown.first_token(layer, head, start[2])
-    static_picture = image_overlay(shown, picture, layer, head, token, title)
+    static_figure = image_overlay(shown, image, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "from" if shown.side == "rows" else "to"
     captures = {name: one.maps for name, one in placed.items()}
     document, data = heads_document(captures, state, title, max_bytes, arrange=arrange, note=_note(placed))
-    document["picture"] = image_spec(picture)
+    document["image"] = image_spec(image)
     for described, own in zip(document["parts"], placed.values(), strict=True):
         rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))
         described["patches"] = {"rows": rows, "cols": cols}
-    return View(static_picture, document, data)
+    return View(static_figure, document, data)
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:

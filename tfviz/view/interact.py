@@ -12,7 +12,7 @@ from tfviz.validation import describe
 from tfviz.view.documents.interact import ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
+from tfviz.view.instrument.results import instrument_document, result_specs, squeeze_leading, static_figure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.studio.build import examples_spec
@@ -84,7 +84,7 @@ def interact(
     document = instrument_document(bound, title, panels)
     document["examples"] = proposed
     document |= {"programs": documents, "data": blobs.add(data)}
-    return View(picture(bound, title, panels, first, bound.start), document, blobs.data)
+    return View(static_figure(bound, title, panels, first, bound.start), document, blobs.data)
 
 
 def _start_text(value: Any) -> str:

@@ -81,14 +81,14 @@ def masks(
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
         "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
     }  # fmt: skip
-    picture = figures.mask_panels(
+    static_figure = figures.mask_panels(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
         rows if query_tokens is not None else (),
         columns if query_tokens is not None or key_tokens is not None else (),
         use,
     )
-    return View(picture, document, blobs.data)
+    return View(static_figure, document, blobs.data)
 
 
 def mask(

@@ -12,7 +12,7 @@ from torch import nn
 
 from tfviz.view.figures.formatting import percent
 from tfviz.view.figures.palette import DPI, drawable, soft
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
 NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits
@@ -29,7 +29,7 @@ class Box(NamedTuple):
     size: int
 
 
-def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
+def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> StaticFigure:
     """Draw a model's modules as boxes, each below its parent, with widths in proportion to their parameters.
 
     The name of a numbered module includes its class, such as `Linear 0`. Below its name, a box states its share of all
@@ -68,7 +68,7 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         return figure
 
     parts = ", ".join(f"{box.name} {box.size:,}" for box in boxes if box.depth == 1)
-    return Picture(draw, f"{title}\n{total:,} parameters: {parts or 'of its own'}")
+    return StaticFigure(draw, f"{title}\n{total:,} parameters: {parts or 'of its own'}")
 
 
 def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int) -> Iterator[Box]:

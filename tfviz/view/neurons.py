@@ -112,8 +112,8 @@ def neurons(
     }  # fmt: skip
     parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["row"]
     named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
-    picture = figures.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
-    return View(picture, document, blobs.data)
+    static_figure = figures.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
+    return View(static_figure, document, blobs.data)
 
 
 def _lazy_layers(maps: AttentionMaps) -> list[LazyAttention]:

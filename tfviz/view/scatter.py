@@ -13,7 +13,6 @@ from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.figures.formatting import counted
 from tfviz.view.figures.palette import drawable, shorten, soft
-from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,
@@ -22,6 +21,7 @@ from tfviz.view.figures.scatter_plot import (
     group_legend,
     marked_points,
 )
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scatter
@@ -97,7 +97,7 @@ def scatter(
 
     ends = [(names[int(column.argmin())], names[int(column.argmax())]) for column in table.T]
     ranges = "; ".join(f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, ends))
-    return View(Picture(draw, f"{title}\n{ranges}"), document, blobs.data)
+    return View(StaticFigure(draw, f"{title}\n{ranges}"), document, blobs.data)
 
 
 def planes(
@@ -109,7 +109,7 @@ def planes(
     mark: Sequence[str] = (),
     paths: Sequence[Sequence[int]] = (),
     axes: Mapping[str, tuple[str, str]] | None = None,
-) -> Picture:
+) -> StaticFigure:
     """Draw the same named points in several square scatter plots side by side, each on its own scale.
 
     Args:
@@ -161,7 +161,7 @@ def planes(
         return figure
 
     size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"
-    return Picture(draw, f"{title}\n{size}: {', '.join(tables)}")
+    return StaticFigure(draw, f"{title}\n{size}: {', '.join(tables)}")
 
 
 def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -> None:

@@ -16,7 +16,7 @@ from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.figures import tables as figures
 from tfviz.view.figures.formatting import counted
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.tables import table_scale
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
@@ -69,7 +69,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
     return View(_positions_picture(heatmaps, title), tables_document(title, sheets), blobs.data)
 
 
-def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
+def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> StaticFigure:
     """Return the static picture: all heatmaps of a single encoding, or the similarities of several encodings."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:

@@ -182,4 +182,4 @@ class HeadsDocument(TypedDict):
     outlined: list[list[int]]
     head_names: list[str]
     dividers: NotRequired[list[Divider]]
-    picture: NotRequired[ImageSpec]
+    image: NotRequired[ImageSpec]

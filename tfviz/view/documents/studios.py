@@ -126,14 +126,14 @@ class ClassifyImageDocument(StudioBase):
 
     Attributes:
         labels: names of the classes, in the order of the logits.
-        picture: the picture that is drawn.
+        image: the picture that is drawn.
         patches: the grid that the tokens form on the picture.
         words: a label for each token.
     """
 
     kind: Literal["classify-image"]
     labels: list[str]
-    picture: ImageSpec
+    image: ImageSpec
     patches: Patches
     words: list[str]
     state: ClassifyImageState

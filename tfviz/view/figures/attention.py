@@ -21,8 +21,8 @@ from tfviz.view.figures import heads as renderer
 from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, size
 from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.figures.palette import DPI, shorten
-from tfviz.view.figures.picture import Picture
 from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.spec import (
     DIFFERENCE_SCALE,
     KEY,
@@ -51,7 +51,7 @@ def heads(
     outlined: Outlined = NO_OUTLINE,
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
-) -> Picture:
+) -> StaticFigure:
     """Draw all heads as a grid of heatmaps, layers by heads, labelled with the tokens if there are few.
 
     Of more than 24 layers or heads, evenly spaced ones are drawn.
@@ -102,7 +102,7 @@ def heads(
         )
 
     numbers = "weights from 0 to 1, square-root scale" if unit == WEIGHT else unit
-    return Picture(draw, f"{title}\n" + "; ".join(filter(None, (maps_size(maps), numbers))))
+    return StaticFigure(draw, f"{title}\n" + "; ".join(filter(None, (maps_size(maps), numbers))))
 
 
 def _sheet_heatmap(
@@ -121,7 +121,7 @@ def head(
     title: str | None = None,
     divide: int | None = None,
     outlined: Outlined = NO_OUTLINE,
-) -> Picture:
+) -> StaticFigure:
     """Draw one head as a heatmap with its tokens, a line before the key `divide`, and outlined rows and cells.
 
     Raises:
@@ -145,7 +145,7 @@ def head(
     row, column, most = downsampling.largest_weight(maps, layer, head)
     finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {formatted(most)}"
     more = f"; {maps.caveat}" if maps.caveat else ""
-    return Picture(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
+    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
 
 
 def alignment(
@@ -153,7 +153,7 @@ def alignment(
     gold: Sequence[tuple[int, int]] = (),
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
-) -> Picture:
+) -> StaticFigure:
     """Draw layer 0, head 0 of the attention between two sentences, and outline the cells of a reference alignment.
 
     Args:
@@ -186,7 +186,7 @@ def alignment(
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
-    return Picture(draw, f"{title}\n{size(queries, keys)}; {found}")
+    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {found}")
 
 
 def compare(
@@ -196,7 +196,7 @@ def compare(
     head: int = 0,
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
-) -> Picture:
+) -> StaticFigure:
     """Draw one head of two captures side by side, and second minus first if the maps have the same size.
 
     Raises:
@@ -212,7 +212,7 @@ def compare(
     ]
     if a.shape != b.shape:
         sizes = " and ".join(size(*weights.shape) for weights, _ in pair)
-        return Picture(
+        return StaticFigure(
             lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: no difference, since their sizes differ"
         )
     panels.append(_difference(*panels))
@@ -220,7 +220,7 @@ def compare(
     was, now = (formatted(float(weights[row, column])) for weights in (a, b))
     finding = f"{first.query_tokens[row]!r} looks at {first.key_tokens[column]!r}: {was}, then {now}"
     summary = f"{title}\n{size(*a.shape)}; the greatest difference: {finding}"
-    return Picture(lambda: renderer.side_by_side(panels, title), summary)
+    return StaticFigure(lambda: renderer.side_by_side(panels, title), summary)
 
 
 def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
@@ -249,7 +249,7 @@ def steps(
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Outlined = NO_OUTLINE,
     drawn: Collection[str] = (),
-) -> Picture:
+) -> StaticFigure:
     """Draw one head at successive steps, in panels that all have the size of the largest map.
 
     Rows and columns that a step does not have yet are blank, which differs from zero and from masked.
@@ -291,7 +291,7 @@ def steps(
         title += f" ({len(shown)} of {len(every)} frames)"
     sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
     summary = f"{title}\n{counted(len(every), 'step')}, from {sizes}"
-    return Picture(lambda: renderer.small_multiples(shown, title), summary)
+    return StaticFigure(lambda: renderer.small_multiples(shown, title), summary)
 
 
 def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:

@@ -16,7 +16,7 @@ from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.figures.formatting import fixed, formatted, in_column
 from tfviz.view.figures.palette import axis_labels, drawable, shorten, soft
-from tfviz.view.figures.picture import Picture, reference_line, set_title
+from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER_WIDTH_INCHES = 0.075  # on average
@@ -40,7 +40,7 @@ def bars(
     *,
     x: str = "",
     grey: Collection[Any] = (),
-) -> Picture:
+) -> StaticFigure:
     """Draw vertical bars: a panel for each series with a bar for each word, all on one scale.
 
     Args:
@@ -89,7 +89,7 @@ def bars(
         set_title(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\nhighest {y}: {_highest(labels, series)}")
+    return StaticFigure(draw, f"{title}\nhighest {y}: {_highest(labels, series)}")
 
 
 def bar_table(
@@ -102,7 +102,7 @@ def bar_table(
     grey: Collection[Any] = (),
     pale: Collection[Any] = (),
     gap_before: Collection[Any] = (),
-) -> Picture:
+) -> StaticFigure:
     """Draw a table of horizontal bars: a row for each name, a column for each measure, every bar with its number.
 
     Args:
@@ -163,7 +163,7 @@ def bar_table(
         set_title(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
+    return StaticFigure(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
 def _bar_step(labels: Sequence[str]) -> float:

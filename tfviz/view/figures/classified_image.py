@@ -14,7 +14,7 @@ from torch import Tensor
 from tfviz.shapes import Bool, Float
 from tfviz.view.figures.formatting import counted, formatted
 from tfviz.view.figures.palette import drawable, shorten
-from tfviz.view.figures.picture import Picture, draw_frame, set_title, subtitled
+from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
 
 MAX_BARS = 8  # for the most likely labels
@@ -23,17 +23,17 @@ MAX_LABEL_LENGTH = 24  # characters
 
 
 def classified_image(
-    picture: Image.Image,
+    image: Image.Image,
     grid: PatchGrid,
     hidden: Bool[Tensor, " patch"],
     labels: Sequence[str],
     shares: Float[Tensor, " label"],
     title: str,
-) -> Picture:
+) -> StaticFigure:
     """Draw an image in patches, hidden ones in its mean colour, beside the probabilities of the most likely labels.
 
     Args:
-        picture: the image.
+        image: the image.
         grid: its grid of patches.
         hidden: True for each hidden patch, in reading order.
         labels: the names of the classes.
@@ -45,10 +45,10 @@ def classified_image(
     heading = subtitled(title, f"{grid.rows} × {grid.columns} patches{without}")
 
     def draw() -> Figure:
-        width = PICTURE_HEIGHT_INCHES * min(2.0, picture.width / picture.height)
+        width = PICTURE_HEIGHT_INCHES * min(2.0, image.width / image.height)
         figure = Figure(figsize=(width + 3.4, PICTURE_HEIGHT_INCHES + 0.6), layout="constrained")
         left, right = figure.subplots(1, 2, width_ratios=(width, 3.0))
-        pixels = numpy.asarray(picture)
+        pixels = numpy.asarray(image)
         left.imshow(
             pixels,
             extent=(0, grid.columns, grid.rows, 0),
@@ -77,4 +77,4 @@ def classified_image(
         return figure
 
     best = top[0]
-    return Picture(draw, f"{heading}\nhighest probability: {labels[best]!r} {formatted(float(shares[best]), 3)}")
+    return StaticFigure(draw, f"{heading}\nhighest probability: {labels[best]!r} {formatted(float(shares[best]), 3)}")

@@ -12,13 +12,13 @@ from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.bar_chart import bar_table, format_column
 from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
-from tfviz.view.figures.picture import Picture, set_title, subtitled
+from tfviz.view.figures.static_figure import StaticFigure, set_title, subtitled
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
 
 BAR_WIDTH_INCHES = 1.5
 
 
-def next_tokens(tokens: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> Picture:
+def next_tokens(tokens: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> StaticFigure:
     """Draw bars of the probabilities of the most likely next tokens of a text.
 
     Args:
@@ -38,7 +38,7 @@ def translation_steps(
     weights: Float[Tensor, "written read"],
     title: str,
     heading: str = "",
-) -> Picture:
+) -> StaticFigure:
     """Draw the cross-attention of each generated token, beside bars of the tokens' probabilities.
 
     Args:
@@ -79,4 +79,4 @@ def translation_steps(
 
     targets = [read[int(at)] for at in weights.argmax(-1)]
     steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(tokens, shares, targets))
-    return Picture(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")
+    return StaticFigure(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")

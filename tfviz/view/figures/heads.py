@@ -23,7 +23,7 @@ from tfviz.view.figures.heatmap import (
     label_axes,
 )
 from tfviz.view.figures.palette import DPI, axis_labels, drawable, soft
-from tfviz.view.figures.picture import set_title
+from tfviz.view.figures.static_figure import set_title
 from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels

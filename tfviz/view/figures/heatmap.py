@@ -30,7 +30,7 @@ from tfviz.view.figures.palette import (
     shorten,
     soft,
 )
-from tfviz.view.figures.picture import draw_frame, set_title
+from tfviz.view.figures.static_figure import draw_frame, set_title
 from tfviz.view.spec import Heatmap, Scale
 
 MAX_AXIS_LABELS = 96  # on a longer axis, only every n-th position is labelled

@@ -20,7 +20,7 @@ from tfviz.view.figures.formatting import maps_size
 from tfviz.view.figures.heatmap import draw_colourbar, norm
 from tfviz.view.figures.images import tinted
 from tfviz.view.figures.palette import DPI, MARK_COLOURS, drawable, sequential_colormap
-from tfviz.view.figures.picture import Picture, draw_frame, set_title
+from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
 from tfviz.view.patch_grid import PatchGrid, find_grids
 from tfviz.view.spec import picture_scale
 
@@ -145,8 +145,8 @@ class MapsOnImage:
 
 
 def image_overlay(
-    maps_on_image: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
-) -> Picture:
+    maps_on_image: MapsOnImage, image: Image.Image, layer: int, head: int, token: int, title: str | None = None
+) -> StaticFigure:
     """Draw the image with the selected patch outlined, beside up to 8 heads' weights over the image, on one scale."""
     heads = maps_on_image.maps.shape[1]
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(MAX_HEADS, heads))} | {head})
@@ -162,26 +162,28 @@ def image_overlay(
         scale = picture_scale(max(largest for *_, largest in weights.values()), keys)
         nrows = 1 if len(shown) < PANELS_PER_ROW else 2
         ncols = -(-(len(shown) + 1) // nrows)
-        height = PANEL_WIDTH_INCHES * min(MAX_HEIGHT_RATIO, picture.height / picture.width)
+        height = PANEL_WIDTH_INCHES * min(MAX_HEIGHT_RATIO, image.height / image.width)
         figure = Figure(
             figsize=(ncols * (PANEL_WIDTH_INCHES + 0.12) + 0.7, nrows * (height + 0.3) + 0.45), layout="constrained"
         )
         axes = figure.subplots(nrows, ncols, squeeze=False)
         for panel in axes.flat[len(shown) + 1 :]:
             panel.set_axis_off()
-        _draw_panel(axes.flat[0], numpy.asarray(picture), "the picture")
+        _draw_panel(axes.flat[0], numpy.asarray(image), "the picture")
         _outline_patch(axes.flat[0], getattr(maps_on_image, maps_on_image.side), token)
         for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
             _draw_panel(
                 panel,
-                tinted(picture, numpy.sqrt(values / scale.limit), allowed, int(PANEL_WIDTH_INCHES * DPI)),
+                tinted(image, numpy.sqrt(values / scale.limit), allowed, int(PANEL_WIDTH_INCHES * DPI)),
                 f"head {one}",
             )
         draw_colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale, even=1 / keys)
         set_title(figure, drawable(title))
         return figure
 
-    return Picture(draw, f"{title}\n{maps_size(maps_on_image.maps)}; heads {', '.join(map(str, shown))}, on one scale")
+    return StaticFigure(
+        draw, f"{title}\n{maps_size(maps_on_image.maps)}; heads {', '.join(map(str, shown))}, on one scale"
+    )
 
 
 def _draw_panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:

@@ -22,7 +22,7 @@ PICTURE_SHARE, MAX_INK_SHARE = 0.55, 0.88
 HATCH_PIXELS = 8  # between two lines
 
 
-def read_image(picture: Any) -> Image.Image:
+def read_image(image: Any) -> Image.Image:
     """Read an RGB image from a path, a PIL image, or numbers.
 
     Numbers are [height, width], [height, width, 3] or [3, height, width]: integers from 0 to 255, or floats from 0 to
@@ -30,20 +30,20 @@ def read_image(picture: Any) -> Image.Image:
     Transparent pixels are blended with white.
 
     Raises:
-        TypeError: `picture` is neither a path, a PIL image nor numbers.
+        TypeError: `image` is neither a path, a PIL image nor numbers.
         ValueError: the image cannot be read, has no pixels, or has another shape.
         FileNotFoundError: there is no such file.
     """
-    if isinstance(picture, str | Path):
-        picture = _open(expand_user(picture))
-    if isinstance(picture, Image.Image) and picture.mode[0] in "IF":  # more than 8 bits, which PIL would cut off
-        picture = Image.fromarray(_stretch(torch.from_numpy(numpy.asarray(picture).astype(numpy.float32))).numpy())
-    if not isinstance(picture, Image.Image):
-        picture = Image.fromarray(_rgb_bytes(_to_tensor(picture)))
-    if not picture.width or not picture.height:
+    if isinstance(image, str | Path):
+        image = _open(expand_user(image))
+    if isinstance(image, Image.Image) and image.mode[0] in "IF":  # more than 8 bits, which PIL would cut off
+        image = Image.fromarray(_stretch(torch.from_numpy(numpy.asarray(image).astype(numpy.float32))).numpy())
+    if not isinstance(image, Image.Image):
+        image = Image.fromarray(_rgb_bytes(_to_tensor(image)))
+    if not image.width or not image.height:
         raise ValueError("the picture has no pixels")
-    opaque = Image.new("RGBA", picture.size, "white")
-    opaque.alpha_composite(picture.convert("RGBA"))
+    opaque = Image.new("RGBA", image.size, "white")
+    opaque.alpha_composite(image.convert("RGBA"))
     return opaque.convert("RGB")
 
 
@@ -76,7 +76,7 @@ def _open(path: Path) -> Image.Image:
 
 def _to_tensor(numbers: Any) -> Tensor:
     if isinstance(numbers, Tensor):
-        materialized(picture=numbers)
+        materialized(image=numbers)
     try:
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
@@ -117,19 +117,19 @@ def _stretch(values: Tensor) -> Tensor:
     return ((values - low) / ((high - low) or 1) * 255).round().to(torch.uint8)
 
 
-def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
+def tinted(image: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
     """Return a pale grey image, coloured where shares are large and hatched where masked, [height, width, 3].
 
     Args:
-        picture: the image.
+        image: the image.
         shares: strength of the colour for each patch, [row, column], from 0 to 1.
         allowed: [row, column], False for masked patches.
         pixels: the number of pixels along the longer side of the result.
     """
     paper, ink = (numpy.array(sequential_colormap()(end)[:3]) for end in (0, sequential_colormap().N - 1))
-    scale = pixels / max(picture.size)
-    width, height = (max(1, round(side * scale)) for side in picture.size)
-    grey = numpy.asarray(picture.convert("L").resize((width, height), Image.Resampling.LANCZOS)) / 255
+    scale = pixels / max(image.size)
+    width, height = (max(1, round(side * scale)) for side in image.size)
+    grey = numpy.asarray(image.convert("L").resize((width, height), Image.Resampling.LANCZOS)) / 255
     rows = numpy.arange(height) * shares.shape[0] // height
     columns = numpy.arange(width) * shares.shape[1] // width
     pale = paper + PICTURE_SHARE * (grey[..., None] - paper)

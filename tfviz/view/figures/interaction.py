@@ -15,9 +15,9 @@ from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.heatmap import HATCH, colormap, norm
 from tfviz.view.figures.legends import ScaleLegend, scale_legends
 from tfviz.view.figures.palette import drawable, shorten, soft
-from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.results import PANEL_SIZES, draw_result
 from tfviz.view.figures.sentences import sentences, stated_cells
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.result_spec import ResultPanel
 
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
@@ -26,7 +26,7 @@ MAX_LINE_LENGTH = 100  # characters of a line of controls
 LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
 
 
-def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
+def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> StaticFigure:
     """Draw the panels of an instrument, with a sentence about them and the controls' values above, and a note below.
 
     Args:
@@ -43,7 +43,9 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
         return layout.draw(statement, hints, note, scale_legends(panels))
 
     tokens = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
-    return Picture(draw, "\n".join([title, "; ".join(line), *tokens, *(text for text in (statement, note) if text)]))
+    return StaticFigure(
+        draw, "\n".join([title, "; ".join(line), *tokens, *(text for text in (statement, note) if text)])
+    )
 
 
 class _Layout:

@@ -17,7 +17,7 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.palette import drawable, soft
-from tfviz.view.figures.picture import reference_line
+from tfviz.view.figures.static_figure import reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
 MAX_LOG_TICKS = 7  # a log axis labels up to so many points

@@ -16,8 +16,8 @@ from tfviz.shapes import Float
 from tfviz.view.figures.formatting import counted, formatted, size
 from tfviz.view.figures.heatmap import MAX_AXIS_LABELS
 from tfviz.view.figures.palette import axis_labels, soft
-from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.selection import head_and_mask
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MIN_WEIGHT = 0.02  # smallest weight that has a line, by default
 # for heads 0-7, 8-15, ..., since there are only eight colours
@@ -30,7 +30,7 @@ def links(
     heads: Sequence[int] = (0,),
     title: str | None = None,
     min_weight: float = MIN_WEIGHT,
-) -> Picture:
+) -> StaticFigure:
     """Draw queries on the left, keys on the right, and a line for each weight of at least `min_weight`.
 
     Lines of larger weights are thicker and more opaque. Each head has its own colour and line style.
@@ -73,7 +73,7 @@ def links(
     summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
     if max(len(maps.query_tokens), len(maps.key_tokens)) > MAX_AXIS_LABELS:
         summary += f", among the first {MAX_AXIS_LABELS} words"
-    return Picture(draw, f"{title}\n{size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
+    return StaticFigure(draw, f"{title}\n{size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:

@@ -22,7 +22,7 @@ from tfviz.view.figures.heatmap import (
     use_integer_ticks,
 )
 from tfviz.view.figures.palette import BOLD_FONT, soft
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 
 ALLOWED_SHADE = 0.25  # shade of an allowed cell, as a weight from 0 to 1
@@ -31,7 +31,7 @@ UNUSED_SHADE = 0.03  # likewise, in the mask of a rule that is not in use
 
 def mask(
     allowed: Bool[Tensor, "query key"], query_tokens: Sequence[str], key_tokens: Sequence[str], title: str
-) -> Picture:
+) -> StaticFigure:
     """Draw a mask as a heatmap: cells where a query may attend to a key are filled, masked cells are hatched."""
     axes = Axis(QUERY, query_tokens), Axis(KEY, key_tokens)
 
@@ -42,7 +42,9 @@ def mask(
         set_title(figure, title)
         return figure
 
-    return Picture(render, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed")
+    return StaticFigure(
+        render, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed"
+    )
 
 
 def mask_panels(
@@ -51,7 +53,7 @@ def mask_panels(
     query_tokens: Sequence[str] = (),
     key_tokens: Sequence[str] = (),
     use: Mapping[str, str] | None = None,
-) -> Picture:
+) -> StaticFigure:
     """Draw the mask of each rule, and last their combination; allowed cells are filled, masked cells are hatched.
 
     Args:
@@ -93,7 +95,7 @@ def mask_panels(
     empty = int((~joined.any(1)).sum())
     allowed = f"{formatted(int(joined.sum()))} of {counted(joined.numel(), 'cell')} allowed by {name}"
     left = f"{formatted(empty)} of {counted(len(joined), 'row')} {'has' if empty == 1 else 'have'} no key left"
-    return Picture(draw, f"{title}\n{allowed}; {left}")
+    return StaticFigure(draw, f"{title}\n{allowed}; {left}")
 
 
 def _mark_use(panel: Axes, combined: bool, used: bool) -> None:

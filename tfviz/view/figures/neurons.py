@@ -12,7 +12,7 @@ from tfviz.shapes import Float
 from tfviz.view.figures.formatting import counted, formatted
 from tfviz.view.figures.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
 from tfviz.view.figures.palette import drawable, soft
-from tfviz.view.figures.picture import Picture, set_title
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import Axis, Heatmap, Scale
 
 DIMENSION = "dimension"
@@ -25,7 +25,7 @@ def neurons(
     word: str,
     tokens: Sequence[str],
     title: str,
-) -> Picture:
+) -> StaticFigure:
     """Draw the query above the keys, their products in each dimension, and bars of the weights.
 
     Args:
@@ -74,7 +74,7 @@ def neurons(
         f"{title}\n{word!r} looks most at {tokens[best]!r}, with {formatted(weights[best].item())}: of "
         f"{counted(len(query), DIMENSION)}, dimension {dimension} gives most"
     )
-    return Picture(draw, summary)
+    return StaticFigure(draw, summary)
 
 
 def _scale(values: Tensor) -> Scale:

@@ -27,7 +27,7 @@ from tfviz.view.figures.heatmap import (
     use_integer_ticks,
 )
 from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
-from tfviz.view.figures.picture import Picture, draw_frame, set_title
+from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
@@ -35,7 +35,7 @@ MAX_WIDTH_INCHES = 10.0  # of tables side by side
 MAX_COLUMN_LENGTH = 16  # characters in a line of a column's name
 
 
-def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
+def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
     """Draw heatmaps with the same columns stacked vertically, such as the gates of an LSTM over a text.
 
     Args:
@@ -66,7 +66,7 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
     ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
     ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
-    return Picture(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
+    return StaticFigure(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
 
 
 def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> Figure:
@@ -105,7 +105,7 @@ def table_scale(table: Tensor) -> Scale:
     return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
 
 
-def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
+def positions(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
     """Draw the two heatmaps of a position encoding, its table and its cosines, side by side with their colour bars."""
 
     def draw() -> Figure:
@@ -121,10 +121,10 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
     first = heatmaps[0]
     sizes = (counted(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
-    return Picture(draw, f"{title}\n{' x '.join(sizes)}")
+    return StaticFigure(draw, f"{title}\n{' x '.join(sizes)}")
 
 
-def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
+def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
     """Draw the similarities of positions, with a panel for each encoding, on its own scale from blue to orange."""
     ncols = min(3, len(heatmaps))
     nrows = -(-len(heatmaps) // ncols)
@@ -151,7 +151,7 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
     tables = {name: heatmap.values for name, heatmap in heatmaps.items()}
     ends = [(name, formatted(float(table.min())), formatted(float(table.max()))) for name, table in tables.items()]
     ranges = ", ".join(f"{name} {low} to {high}" for name, low, high in ends)
-    return Picture(draw, f"{title}\nhow alike two positions are: {ranges}")
+    return StaticFigure(draw, f"{title}\nhow alike two positions are: {ranges}")
 
 
 def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
@@ -165,7 +165,7 @@ def head_table(
     title: str = "What each head looks at",
     *,
     outlined: Collection[tuple[int, int]] | Mapping[tuple[int, int], str] = (),
-) -> Picture:
+) -> StaticFigure:
     """Draw a table of scores from 0 to 1 with a row for each head, such as those of `look.measures.head_scores`.
 
     Args:
@@ -214,4 +214,4 @@ def head_table(
 
     best = [(name, int(column.argmax()), float(column.max())) for name, column in zip(columns, values.T)]
     strongest = ", ".join(f"{name}: {names[at]} ({formatted(value)})" for name, at, value in best)
-    return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: {strongest}")
+    return StaticFigure(draw, f"{title}\nstrongest head by kind, as layer.head: {strongest}")

@@ -21,8 +21,8 @@ from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import counted, formatted
 from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
 from tfviz.view.figures.palette import DPI, drawable, font_families, shorten, soft
-from tfviz.view.figures.picture import Picture, set_title
 from tfviz.view.figures.selection import check_index, head_and_mask
+from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import WEIGHT_SCALE, Scale
 
 MAX_WORDS = 400  # tokens of a text
@@ -34,7 +34,7 @@ SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 
 def attended_text(
     maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
-) -> Picture:
+) -> StaticFigure:
     """Draw the keys as running text, each token shaded by its attention weight from one query.
 
     If queries and keys are different texts, the text of the queries is drawn above, unshaded.
@@ -66,10 +66,10 @@ def attended_text(
         return _with_legend(axes, height, title)
 
     summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
-    return Picture(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
+    return StaticFigure(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
 
 
-def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> Picture:
+def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> StaticFigure:
     """Draw running text, each token shaded by its number.
 
     Args:
@@ -87,7 +87,7 @@ def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, tit
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
     strongest = ", ".join(f"{tokens[at]!r} {formatted(float(numbers[at]))}" for at in order)
-    return Picture(draw, f"{title}\n{counted(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
+    return StaticFigure(draw, f"{title}\n{counted(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
 
 
 def _largest_weights(tokens: Sequence[str], numbers: numpy.ndarray) -> str:

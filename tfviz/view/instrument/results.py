@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.view.documents.interact import InteractDocument, ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
 from tfviz.view.figures.interaction import interaction
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
 from tfviz.view.result_spec import ResultPanel, result_scale
@@ -177,10 +177,10 @@ def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
     return values
 
 
-def picture(
+def static_figure(
     function: BoundFunction, title: str, panels: list[ResultSpec], results: Mapping[str, Tensor],
     values: Mapping[str, Any], note: str = "",
-) -> Picture:  # fmt: skip
+) -> StaticFigure:  # fmt: skip
     """Return the static picture for these values of the controls."""
     line = [f"{name.replace('_', ' ')} = {control.text(values[name])}" for name, control in function.controls.items()]
     scales = _scales(panels, results)

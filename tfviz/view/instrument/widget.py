@@ -11,9 +11,9 @@ from torch import Tensor
 from tfviz.extras import extra
 from tfviz.view.documents.interact import StoredResult
 from tfviz.view.draw import Drawing
-from tfviz.view.figures.picture import shorten
+from tfviz.view.figures.static_figure import shorten
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.instrument.results import instrument_document, picture, result_specs
+from tfviz.view.instrument.results import instrument_document, result_specs, static_figure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
@@ -73,7 +73,7 @@ class FunctionWidget(KernelWidget):
         document = instrument_document(self._function, self._title, self._panels)
         document |= {"kind": "interact-snapshot", "note": NOTE_STATIC, "results": packed}
         document["state"]["values"] = self.values
-        static = picture(self._function, self._title, self._panels, results, self.values, NOTE_STATIC)
+        static = static_figure(self._function, self._title, self._panels, results, self.values, NOTE_STATIC)
         return View(static, document, blobs.data)
 
     def __repr__(self) -> str:

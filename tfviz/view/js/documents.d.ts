@@ -158,7 +158,7 @@ export interface HeadsDocument {
   /** names of the heads, instead of numbers. */
   head_names: string[];
   dividers?: Divider[];
-  picture?: ImageSpec;
+  image?: ImageSpec;
 }
 
 /** A rule for which keys a query may attend to, in one or several sizes. */
@@ -737,7 +737,7 @@ export interface ClassifyImageDocument {
   /** names of the classes, in the order of the logits. */
   labels: string[];
   /** the picture that is drawn. */
-  picture: ImageSpec;
+  image: ImageSpec;
   /** the grid that the tokens form on the picture. */
   patches: Patches;
   /** a label for each token. */

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import encode_maps
 from tfviz.view.spec import KEY, QUERY, Divider
@@ -23,7 +23,7 @@ HEADS_STATE: HeadsState = {
 
 
 def heads_view(
-    picture: Picture,
+    static_figure: StaticFigure,
     parts: Mapping[str, AttentionMaps],
     state: Mapping[str, Any],
     title: str | None = None,
@@ -32,7 +32,7 @@ def heads_view(
     **more: Any,
 ) -> View:
     """Return an interactive view of attention maps, with a static picture; `more` are options of `heads_document`."""
-    return View(picture, *heads_document(parts, state, title, max_bytes, **more))
+    return View(static_figure, *heads_document(parts, state, title, max_bytes, **more))
 
 
 def heads_document(

@@ -10,7 +10,7 @@ from typing import Any
 
 from tfviz.view.documents.view_document import ViewDocument
 from tfviz.view.figures.palette import current_theme
-from tfviz.view.figures.picture import Picture, encodable
+from tfviz.view.figures.static_figure import StaticFigure, encodable
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 
 BUNDLES_BY_KIND = {  # kind of view -> its bundle, and the bundle of its worker, if any
@@ -37,11 +37,11 @@ h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
 caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-numeric: tabular-nums }"""
 
 
-class View(Picture):
+class View(StaticFigure):
     """An interactive view that needs no kernel, for a notebook, a section of a page, or a separate file.
 
     Args:
-        picture: the static picture, shown where scripts cannot run.
+        static_figure: the static picture, shown where scripts cannot run.
         document: the `ViewDocument` to show.
         data: the binary data that `document` refers to by byte ranges.
 
@@ -49,12 +49,12 @@ class View(Picture):
         ValueError: the document has an unknown kind.
     """
 
-    def __init__(self, picture: Picture, document: Any, data: bytes = b""):
+    def __init__(self, static_figure: StaticFigure, document: Any, data: bytes = b""):
         if document.get("kind") not in BUNDLES_BY_KIND:
             raise ValueError(
                 f"the document has the kind {document.get('kind')!r}; it can be {', '.join(BUNDLES_BY_KIND)}"
             )
-        super().__init__(picture._draw, picture.summary)
+        super().__init__(static_figure._draw, static_figure.summary)
         self.document: ViewDocument = document
         self.data = data
 

@@ -11,7 +11,7 @@ from tfviz.view.figures import attention as figures
 from tfviz.view.figures import links, text
 from tfviz.view.figures.formatting import maps_size
 from tfviz.view.figures.palette import shorten
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import HEADS_STATE, MAX_WIDGET_BYTES, heads_document, heads_view
 from tfviz.view.page.html import View
@@ -124,11 +124,11 @@ class LiveView(KernelWidget):
         """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
-        picture = self._picture(first, layer, head)
+        static_figure = self._picture(first, layer, head)
         state = {name: getattr(self, name) for name in HEADS_STATE} | {"layer": layer, "head": head}
-        return heads_view(picture, self._parts, state, self._title, arrange=self._arrange)
+        return heads_view(static_figure, self._parts, state, self._title, arrange=self._arrange)
 
-    def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:
+    def _picture(self, maps: AttentionMaps, layer: int, head: int) -> StaticFigure:
         """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
         if self.mode == "lines":
             marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]

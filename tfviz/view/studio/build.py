@@ -12,7 +12,7 @@ from tfviz.view.documents.studio_base import StudioState
 from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.figures.bar_chart import bar_table
 from tfviz.view.figures.palette import shorten
-from tfviz.view.figures.picture import Picture, subtitled
+from tfviz.view.figures.static_figure import StaticFigure, subtitled
 from tfviz.view.page.blobs import BASE64_RATIO
 from tfviz.view.page.heads import HEADS_STATE
 from tfviz.view.page.html import View
@@ -38,7 +38,7 @@ def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Colle
 
 def probability_picture(
     names: Sequence[str], shares: Mapping[str, Tensor], title: str, text: str, where: str = ""
-) -> Picture:
+) -> StaticFigure:
     """Draw probabilities as bars, under a title that quotes the text.
 
     Args:
@@ -57,7 +57,7 @@ def text_heading(title: str, text: str, where: str = "") -> str:
 
 
 def studio_view(
-    document: StudioDocument, picture: Picture, programs: Mapping[str, Program], max_bytes: float | None
+    document: StudioDocument, static_figure: StaticFigure, programs: Mapping[str, Program], max_bytes: float | None
 ) -> View:
     """Return the view of a studio whose model is embedded in the page.
 
@@ -72,7 +72,7 @@ def studio_view(
             'dtype="int8", give max_bytes=None for a page that large, or look at maps of it with view.live, which '
             "leaves the model here"
         )
-    return View(picture, document, data)
+    return View(static_figure, document, data)
 
 
 def studio_widget(

@@ -14,7 +14,7 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import ClassifyDocument
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
@@ -101,10 +101,10 @@ def classify(
         answer = Answer(
             "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
         )
-        picture = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
-        return studio_view(document, picture, {"read": program}, max_bytes)
+        static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
+        return studio_view(document, static_figure, {"read": program}, max_bytes)
 
-    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
         return _probabilities(labels, outputs["logits"], title, tokenizer.decode(request.inputs[0][0]))
 
     axis_tokens = requirements.text_axes(tokenizer)
@@ -130,5 +130,5 @@ def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) 
     return effects if bool(effects.isfinite().all()) else None
 
 
-def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:
+def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> StaticFigure:
     return probability_picture(labels, {"probability": logits[0].float().softmax(-1)}, title, text)

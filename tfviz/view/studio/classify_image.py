@@ -15,7 +15,7 @@ from tfviz.portable.program import Program
 from tfviz.view.documents.studios import ClassifyImageDocument
 from tfviz.view.figures.classified_image import classified_image
 from tfviz.view.figures.images import read_image
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
@@ -37,7 +37,7 @@ def classify_image(
     labels: Sequence[str],
     title: str = "What does it see?",
     *,
-    picture: Any = None,
+    image: Any = None,
     grid: tuple[int, int] | None = None,
     dtype: str = "float16",
     max_bytes: float | None = MAX_PAGE_BYTES,
@@ -49,7 +49,7 @@ def classify_image(
     The model is embedded in the page with the picture, and runs there. An example with Hugging Face:
 
         pixels = processor(photo, return_tensors="pt").pixel_values
-        view.classify_image(model, pixels, list(model.config.id2label.values()), picture=photo)
+        view.classify_image(model, pixels, list(model.config.id2label.values()), image=photo)
 
     Args:
         model: returns logits [batch, label] for pixels [batch, channel, height, width], or an object that has them as
@@ -59,7 +59,7 @@ def classify_image(
             filled with the mean of each channel over the picture.
         labels: names of the labels, in the order of the logits.
         title: the title.
-        picture: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
+        image: the picture to draw, cropped in the same way; None: the pixels, rescaled. See `view.image`.
         grid: rows and columns of patches; None: those of square patches.
         dtype: storage format of weights and pixels: "float32", "float16", or "int8".
         max_bytes: maximum size of model and pixels in the page as base64, in bytes; None: no limit.
@@ -69,7 +69,7 @@ def classify_image(
             `{"No sky": {"hidden_patches": [0, 1, 2, 3]}}`; the standard examples follow.
 
     Raises:
-        TypeError: `picture` is not a picture.
+        TypeError: `image` is not a picture.
         ValueError: the model cannot process the pixels; its patches cannot be found; it cannot be exported (the message
             gives the reason) or exceeds `max_bytes`; labels and logits differ in number.
     """
@@ -77,7 +77,7 @@ def classify_image(
     if grid is not None:
         at_least(1, rows=grid[0], columns=grid[1])
     patched = patched_pixels(model, check_pixels(pixels), grid)
-    drawn = _picture(picture, patched.pixels)
+    drawn = _drawn_image(image, patched.pixels)
     program = image_program(model, patched, None if kernel else dtype)
     none = torch.zeros(patched.count, dtype=torch.bool)
     logits = program(none)["logits"]
@@ -87,37 +87,37 @@ def classify_image(
     words = patched.grid.token_names(tokens, ())
     document: ClassifyImageDocument = {
         "kind": "classify-image", "title": title, "examples": examples_spec(examples, STATE_KEYS), "tokenizers": [],
-        "labels": list(labels), "picture": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
+        "labels": list(labels), "image": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),
             "shade": "nothing",
         },
     }  # fmt: skip
 
-    def static_picture(hidden: Tensor, logits: Tensor) -> Picture:
+    def static_figure(hidden: Tensor, logits: Tensor) -> StaticFigure:
         shares = logits[0].float().softmax(-1)
         return classified_image(drawn, patched.grid, hidden, labels, shares, title)
 
     if isinstance(program, Program):
-        return studio_view(document, static_picture(none, logits), {"read": program}, max_bytes)
+        return studio_view(document, static_figure(none, logits), {"read": program}, max_bytes)
 
-    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-        return static_picture(request.inputs[0], outputs["logits"])
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
+        return static_figure(request.inputs[0], outputs["logits"])
 
     return studio_widget(document, {"read": program}, {"read": [none]}, draw_static, lambda _: {"": (words, words)}, [])
 
 
-def _picture(picture: Any, pixels: Tensor) -> Image.Image:
-    """Return the picture to draw; the pixels as a picture if `picture` is None.
+def _drawn_image(image: Any, pixels: Tensor) -> Image.Image:
+    """Return the picture to draw; the pixels as a picture if `image` is None.
 
     Raises:
         ValueError: the aspect ratio of the picture differs from that of the pixels.
     """
-    drawn = read_image(pixels[0] if picture is None else picture)
+    drawn = read_image(pixels[0] if image is None else image)
     height, width = pixels.shape[2:]
     if abs(drawn.width * height / (drawn.height * width) - 1) > ASPECT_TOLERANCE:
         raise ValueError(
-            f"picture is {drawn.width} × {drawn.height}, and the model's pixels {width} × {height} (width × height); "
+            f"image is {drawn.width} × {drawn.height}, and the model's pixels {width} × {height} (width × height); "
             "give it cropped as these are"
         )
     return drawn

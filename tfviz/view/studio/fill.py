@@ -12,7 +12,7 @@ from tfviz.logits import extract_logits
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
@@ -105,8 +105,8 @@ def fill(
         hidden_word = tokenizer.tokens(ids[positions[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
         answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
-        picture = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
-        return studio_view(document, picture, programs, max_bytes)
+        static_figure = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
+        return studio_view(document, static_figure, programs, max_bytes)
     draw_static, axis_tokens = _draw_first_gap(tokenizer, special["mask"], title), requirements.text_axes(tokenizer)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_tokens, tokenizers)
 
@@ -196,7 +196,7 @@ class _Comparison(NamedTuple):
 def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
     """Return a function that draws the predictions for the first masked token of a request's text."""
 
-    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
         ids = request.inputs[0][0]
         gaps = (ids == mask).nonzero().flatten().tolist()
         logits = outputs["logits"][0, gaps[0] if gaps else 0, : len(tokenizer)]
@@ -205,7 +205,7 @@ def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
     return draw_static
 
 
-def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> Picture:
+def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> StaticFigure:
     """Draw the likeliest tokens at a masked position as bars, from each model's logits, [vocab]."""
     names, shares = _likeliest(tokenizer, guesses)
     return probability_picture(names, shares, title, text, where)

@@ -18,7 +18,7 @@ from tfviz.view.analysis_tables import figure_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.figures.bar_chart import bar_table
 from tfviz.view.figures.formatting import counted, formatted
-from tfviz.view.figures.picture import Picture, shorten, subtitled
+from tfviz.view.figures.static_figure import StaticFigure, shorten, subtitled
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
@@ -108,12 +108,12 @@ def patch(
     program = export_patching(model, sites, dtype)
     logits = [_unpatched(program, sites, one) for one in ids]
     _check_logits(logits, tokenizer)
-    picture = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
+    static_figure = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
     likeliest = [int(one[: len(tokenizer)].argmax()) for one in logits]
     answered = [own if token < 0 else token for token, own in zip(chosen, likeliest)]
     if len(sites.blocks) * len(ids[0]) <= MAX_PLACES and len(set(answered)) == 2:
-        picture = _patched_places(model, tokenizer, sites, ids, answered, picture)
-    return studio_view(document, picture, {"read": program}, max_bytes)
+        static_figure = _patched_places(model, tokenizer, sites, ids, answered, static_figure)
+    return studio_view(document, static_figure, {"read": program}, max_bytes)
 
 
 def _check_logits(logits: Sequence[Tensor], tokenizer: Any) -> None:
@@ -180,8 +180,13 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
 
 
 def _patched_places(
-    model: nn.Module, tokenizer: Any, sites: PatchSites, ids: Sequence[Tensor], answers: Sequence[int], bars: Picture
-) -> Picture:
+    model: nn.Module,
+    tokenizer: Any,
+    sites: PatchSites,
+    ids: Sequence[Tensor],
+    answers: Sequence[int],
+    bars: StaticFigure,
+) -> StaticFigure:
     """Return a picture of the page's first table: the effect of patching each layer's input at each position.
 
     Args:
@@ -212,7 +217,9 @@ def _patched_places(
     return figure_table(Table(torch.tensor(changes), axes, unit), title, summary)
 
 
-def _picture(tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]) -> Picture:
+def _picture(
+    tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]
+) -> StaticFigure:
     """Return a picture of the answers and the likeliest next tokens; `logits` [vocab] are by run, such as "clean"."""
     shares = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
     likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tfviz.study.inputs import Inputs
 from tfviz.view.documents.studios import PatchDocument
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.patching_program import TABLES, PatchSites, patched_logits
@@ -18,7 +18,7 @@ from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
 
 # from the clean text, the ids of the answers, and the logits of each run by name
-DrawLogits = Callable[[str, Sequence[int], Mapping[str, Tensor]], Picture]
+DrawLogits = Callable[[str, Sequence[int], Mapping[str, Tensor]], StaticFigure]
 
 
 class PatchWidget(ModelWidget):
@@ -77,7 +77,7 @@ class PatchWidget(ModelWidget):
         texts = self._texts()
         return self._last if texts is None else Request("read", [texts[1:]])
 
-    def _draw_shown(self, request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+    def _draw_shown(self, request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
         """Draw the next tokens of both runs, and of the patched one if there is a patch."""
         texts, logits = self._texts(), {"corrupt": outputs["logits"]}
         if texts is not None:

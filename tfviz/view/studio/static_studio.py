@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
 from tfviz.look import AttentionMaps, capture
-from tfviz.view.figures.picture import Picture
 from tfviz.view.figures.selection import check_head
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
@@ -69,7 +69,7 @@ class Answer:
 
 
 def studio_picture(
-    bars: Picture,
+    bars: StaticFigure,
     title: str,
     model: nn.Module,
     tokenizer: Any,
@@ -77,7 +77,7 @@ def studio_picture(
     chosen: HeadState,
     row: int | None,
     answer: Answer,
-) -> Picture:
+) -> StaticFigure:
     """Return a picture of the text, the heads and the answer; `bars` if `text_maps` returns None.
 
     Args:
@@ -103,8 +103,8 @@ def studio_picture(
     text = token_texts(tokenizer, ids[0])
     unfiltered = None if answer.unfiltered is None else answer.unfiltered[kept]
     head = chosen["layer"], chosen["head"]
-    picture = StudioPicture(
+    static_figure = StudioPicture(
         title, maps, *head, row, text, names, bars_kept, answer.question,
         settings=answer.settings, unfiltered=unfiltered, effects=answer.effects, answer=answer.names[0],
     )  # fmt: skip
-    return Picture(picture.draw, bars.summary)
+    return StaticFigure(static_figure.draw, bars.summary)

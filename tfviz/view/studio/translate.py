@@ -15,7 +15,7 @@ from tfviz.text import subwords
 from tfviz.validation import describe
 from tfviz.view.documents.studios import TranslateDocument
 from tfviz.view.figures.generation import translation_steps
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
@@ -140,14 +140,14 @@ def _view_in_page(
     weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
-    picture = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
-    return studio_view(document, picture, programs, max_bytes)
+    static_figure = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
+    return studio_view(document, static_figure, programs, max_bytes)
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
     """Return a function that draws the likeliest token at each position of a request's text."""
 
-    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
         likeliest = {"probability of the likeliest word": shares.amax(-1)}
         text = target.decode(request.inputs[0][0])

@@ -14,7 +14,7 @@ from tfviz.look.quantization import quantize_unchecked
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.figures.palette import shorten
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
@@ -39,7 +39,7 @@ class Request(NamedTuple):
 
 
 Inputs = Mapping[str, Sequence[Tensor]]  # inputs of each program, by its name
-DrawStatic = Callable[[Request, Mapping[str, Tensor]], Picture]  # from a request and its outputs
+DrawStatic = Callable[[Request, Mapping[str, Tensor]], StaticFigure]  # from a request and its outputs
 AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> query tokens and key tokens
 
 
@@ -115,8 +115,8 @@ class ModelWidget(KernelWidget):
             part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern")
             for part, axes in tokens.items()
         }
-        picture = self._draw_static(request, outputs)
-        return heads_view(picture, parts, {}, picture.summary.partition("\n")[0], note=NOTE_STATIC)
+        static_figure = self._draw_static(request, outputs)
+        return heads_view(static_figure, parts, {}, static_figure.summary.partition("\n")[0], note=NOTE_STATIC)
 
     def __repr__(self) -> str:
         return f"{self.document['title']}, answered by the kernel"

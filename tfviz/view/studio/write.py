@@ -107,8 +107,10 @@ def write(
         document["note"] = _rounding_note(model, ids, logits)
     answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
     bars = next_tokens(answer.names, answer.bars[""], title, prompt)
-    picture = studio_picture(bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer)
-    return studio_view(document, picture, programs, max_bytes)
+    static_figure = studio_picture(
+        bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer
+    )
+    return studio_view(document, static_figure, programs, max_bytes)
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:

@@ -12,7 +12,7 @@ from tfviz.logits import extract_logits
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.figures.generation import next_tokens
 from tfviz.view.figures.palette import shorten
-from tfviz.view.figures.picture import Picture
+from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.next_token_probabilities import next_answer
 from tfviz.view.studio.requirements import text_axes
@@ -38,7 +38,7 @@ class WriteWidget(ModelWidget):
             cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
             return {"logits": logits[None, -1:], "cost": cost}
 
-        def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+        def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
             prompt = shorten(tokenizer.decode(request.inputs[0][0]), 60)
             sampling = self.state["temperature"], self.state["top_k"] or None, self.state["top_p"]
             answer = next_answer(tokenizer, outputs["logits"][0, -1], *sampling)

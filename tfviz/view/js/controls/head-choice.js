@@ -13,7 +13,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
 /**
  * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
- * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
@@ -53,7 +53,7 @@ export class HeadChoice {
 
   /** Whether one side of these maps lies on a picture. */
   get hasPicture() {
-    return Boolean(this.source.document.picture);
+    return Boolean(this.source.document.image);
   }
 
   /** The token whose weights a picture shows, a query or a key. @returns {Token} */

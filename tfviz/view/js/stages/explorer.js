@@ -62,7 +62,7 @@ export class Explorer {
     this.choice = new HeadChoice(source, store);
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
+      keys: source.document.image ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
       grids: () => this.exactPanels,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
@@ -85,7 +85,7 @@ export class Explorer {
   }
 
   /** @param {HeadMaps["document"]} document */
-  makeStages({ axes, head_names: names, picture }) {
+  makeStages({ axes, head_names: names, image }) {
     const { theme } = this.frame;
     /** @type {Handlers} */
     const handlers = {
@@ -104,8 +104,8 @@ export class Explorer {
         ...handlers,
         lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [side]: [index] }),
       }),
-      picture: picture
-        ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.chooseToken(side, index) }, picture)
+      picture: image
+        ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.chooseToken(side, index) }, image)
         : null,
     };
   }

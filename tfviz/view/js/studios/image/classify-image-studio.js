@@ -56,8 +56,8 @@ export class ClassifyImageStudio extends Studio {
   constructor(...args) {
     super(...args);
     this.heads.selectedToo = { shade: "attention" }; // who clicks a head asks where it looks
-    const { picture, patches } = this.described;
-    this.pane = new PatchPane(this.frame.theme, picture, patches, {
+    const { image, patches } = this.described;
+    this.pane = new PatchPane(this.frame.theme, image, patches, {
       point: () => this.repoint(),
       hide: (hidden) => this.hide(hidden),
       group: (stroke) => this.history.group(stroke),

@@ -62,7 +62,7 @@ class ThemedFigure(Figure):
             super().savefig(*args, **kwargs)
 
 
-class Picture:
+class StaticFigure:
     """A static picture, displayed as a PNG when it is the last expression of a notebook cell.
 
     It is drawn when it is first displayed or saved. The same input yields the same bytes.
