@@ -74,7 +74,7 @@ CASES = [
     ("text.Windows(ids, 50, 2)", "the text has 50 tokens; .* need 51"),
     ("text.Windows(ids, 49, 2)[0][0].shape", r"= torch.Size\(\[2, 49\]\)"),
     ("text.in_order(ids, 50, 2)", "need 51: take a longer text"),
-    ("corpora.split('abc', -0.5)", "share is -0.5; it must lie between 0 and 1"),
+    ("corpora.split('abc', -0.5)", "train_fraction is -0.5; it must lie between 0 and 1"),
     ("text.Windows(ids, 5, 10**12)", "more than this machine's memory"),
     ("text.Streams(ids, 3, -1)", "batch is -1"),
     ("text.Streams(ids, 30, 3)", "take a longer text, fewer streams or shorter segments"),

@@ -17,7 +17,7 @@ def size(picture):
     png = picture._png("light")
     return int.from_bytes(png[16:20]) < 3000 and int.from_bytes(png[20:24]) < 3000
 def bars(**series): return view.bars(["a", "b"], series, "t")
-def rows(top=None, **series): return view.bar_table(["a", "b"], series, "t", top=top)
+def rows(limit=None, **series): return view.bar_table(["a", "b"], series, "t", limit=limit)
 def lines(xs, ys, **more): return view.lines({"one": (xs, ys)}, x="x", y="y", title="t", **more)
 def told(question):
     live, sent = LiveView(maps), []
@@ -51,9 +51,9 @@ CASES = [
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),
     ("view.bars(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey"),
-    ("rows(0, one=[1, 2])", "top is 0(?:[.]0)?; it must be a finite number above 0"),
-    ("rows(nan, one=[1, 2])", "top is nan"),
-    ("rows(1, one=[1, 2])", "'one' goes up to 2, past the end of the scale: top is 1"),
+    ("rows(0, one=[1, 2])", "limit is 0(?:[.]0)?; it must be a finite number above 0"),
+    ("rows(nan, one=[1, 2])", "limit is nan"),
+    ("rows(1, one=[1, 2])", "'one' goes up to 2, past the end of the scale: limit is 1"),
     ("rows(one=[0, 0])._png('light')[:4]", "= PNG"),
     ("size(view.bar_table(['a' * 10_000], {'one': [1]}, 't'))", "= True"),
     # lines and curves

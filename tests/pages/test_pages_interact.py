@@ -170,7 +170,7 @@ def product(matrix, row):
 
 
 def test_sorted_bars_are_read_in_drawn_order(open_interact):
-    drawn = {"output": view.draw.bars(["low", "middle", "high"], top=2)}
+    drawn = {"output": view.draw.bars(["low", "middle", "high"], top_k=2)}
     page = open_interact(view.interact(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), x=(-1.0, 1.0), draw=drawn))
     page.get_by_role("slider").focus()
     press(page, "End")

@@ -1,4 +1,4 @@
-"""Pages with `top=`: the strongest keys match Python, and omitted weights are reported."""
+"""Pages with `top_k=`: the strongest keys match Python, and omitted weights are reported."""
 
 import csv
 import re
@@ -35,7 +35,7 @@ def keep_top(rows, top):
 @pytest.mark.parametrize("causal", [False, True])
 def test_top_keys_match_torch_topk(open_view, tmp_path, top, causal):
     some = cross_maps(causal)
-    page = open_view(view.head(some, 1, 2, top=top))
+    page = open_view(view.head(some, 1, 2, top_k=top))
     expected = keep_top(weights(some, 1, 2), min(top, 12))
     found = read_csv(page, tmp_path)
     assert torch.equal(found.isnan(), (expected.nan_to_num() == 0))  # what is 0 is left out, too
@@ -44,7 +44,7 @@ def test_top_keys_match_torch_topk(open_view, tmp_path, top, causal):
 
 def test_omitted_weights_are_reported_in_cells_and_note(open_view):
     some = cross_maps()
-    page = open_view(view.head(some, 0, 1, top=2))
+    page = open_view(view.head(some, 0, 1, top_k=2))
     expected = weights(some, 0, 1)
     rest = expected.sum(-1) - expected.topk(2).values.sum(-1)
     places = {}
@@ -87,7 +87,7 @@ def largest_omitted_weight(some, top):
 
 
 def test_masked_keys_are_forbidden_not_omitted(open_view):
-    page = open_view(view.head(cross_maps(causal=True), 0, 0, top=2))
+    page = open_view(view.head(cross_maps(causal=True), 0, 0, top_k=2))
     page.locator("canvas").first.focus()
     press(page, "Home", "End")
     assert says(page).endswith("may not look")
@@ -97,7 +97,7 @@ def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 2500, 8, generator=draw) for _ in range(2))
     some = AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))] * 2)
-    page = open_view(view.heads(some, top=4))
+    page = open_view(view.heads(some, top_k=4))
     assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelector('canvas').width > 100")
     page.get_by_role("tab", name="One head").click()
     page.wait_for_function(LOADED)
@@ -109,18 +109,18 @@ def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
 
 
 def test_hide_menu_is_hidden_with_top(open_view):
-    page = open_view(view.head(cross_maps(), 0, 1, top=2))
+    page = open_view(view.head(cross_maps(), 0, 1, top_k=2))
     assert not page.locator("label", has_text="Hide").is_visible()
 
 
 @pytest.mark.parametrize("number", [-0.5, 2.0, torch.nan])
 def test_weights_outside_zero_to_one_raise(number):
     with pytest.raises(ValueError, match="give weights of attention"):
-        view.heads(AttentionMaps(torch.full((1, 2, 8, 8), number)), top=3)
+        view.heads(AttentionMaps(torch.full((1, 2, 8, 8), number)), top_k=3)
 
 
 def test_top_beyond_max_bytes_or_zero_raises():
-    with pytest.raises(ValueError, match="take fewer with top="):
-        view.heads(cross_maps(), top=9, max_bytes=300)
+    with pytest.raises(ValueError, match="take fewer with top_k="):
+        view.heads(cross_maps(), top_k=9, max_bytes=300)
     with pytest.raises(ValueError, match="top"):
-        view.heads(cross_maps(), top=0)
+        view.heads(cross_maps(), top_k=0)

@@ -75,7 +75,7 @@ def test_no_more_batches_are_sent_than_workers_need(client):
             yield number, Inputs.from_prompt("texts", DATA[:1], model)
 
     model = gpt().eval()
-    measurement = BatchMeasurement(model, lambda seen, inputs: inputs.tensors[0][:, 0], [], top=1)
+    measurement = BatchMeasurement(model, lambda seen, inputs: inputs.tensors[0][:, 0], [], top_k=1)
     for number, found in enumerate(measure_on_workers(client, measurement, batches())):
         assert found["value"].top_indices.tolist() == [number]  # in order
         assert len(read) - number <= BATCHES_PER_THREAD * 2 + 1

@@ -58,7 +58,7 @@ def test_over_matches_numpy(size):
     expected = values(model)
     assert 2 < numpy.isnan(expected).any((1, 2)).sum() < 9
     check(aggregate(model, DATA.split(size), first_key, progress=False), expected)
-    check(aggregate(model, iter(DATA.split(size)), first_key, progress=False, top=3), expected, 3)
+    check(aggregate(model, iter(DATA.split(size)), first_key, progress=False, top_k=3), expected, 3)
     check(aggregate(model, DataLoader(DATA, batch_size=size), first_key, progress=False), expected)
 
 
@@ -151,7 +151,7 @@ def test_over_resumes_after_interruption(tmp_path, monkeypatch):
     check(run(), values(model))
     assert len(calls) == 3
     with pytest.raises(ValueError, match="of another model or measure"):
-        run(top=2)
+        run(top_k=2)
     with pytest.raises(ValueError, match="of another model or measure"):
         aggregate(model, DATA.split(2), HeadScores(), progress=False, resume=file)
     with pytest.raises(ValueError, match="statistics holds statistics of other texts"):

@@ -373,12 +373,12 @@ def test_figure_picture_of_every_drawing_kind_fits_width():
 
 
 def test_bars_with_top_are_sorted():
-    drawing = {"output": view.draw.bars(list("abcd"), top=3)}
+    drawing = {"output": view.draw.bars(list("abcd"), top_k=3)}
     made = view.interact(lambda x: x * torch.tensor([1.0, 3.0, torch.nan, 2.0]), x=(0.0, 1.0), draw=drawing)
     assert made.document["panels"][0]["top"] == 3
     assert "'b' 1.5, 'd' 1, 'a' 0.5" in made.summary
-    with pytest.raises(ValueError, match="top is 0"):
-        view.draw.bars(top=0)
+    with pytest.raises(ValueError, match="top_k is 0"):
+        view.draw.bars(top_k=0)
 
 
 def test_hostile_words_are_drawn_and_escaped():

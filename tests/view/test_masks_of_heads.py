@@ -7,7 +7,7 @@ from torch import nn
 
 from tfviz import look, models, text, view
 from tfviz.layers.masks import causal, dilated, per_head, window
-from tfviz.view.studio.widget import packed_maps
+from tfviz.view.studio.widget import encoded_maps
 
 TOKENIZER = text.CharacterTokenizer("abcdefghijkl")
 MASK = causal & per_head(window(2), dilated(3))
@@ -31,7 +31,7 @@ def unpack_masks(told, pieces):
 def test_packed_maps_keep_mask_of_each_head():
     live = write_studio()
     _, seen = live._programs["read"].run([torch.arange(12)[None]])
-    told, pieces = packed_maps(seen)
+    told, pieces = encoded_maps(seen)
     wanted = MASK.dense(12, 12, heads=2)[0]
     assert not torch.equal(wanted[0], wanted[1])
     for site, made in unpack_masks(told, pieces).items():
@@ -54,7 +54,7 @@ def test_mask_shared_by_all_heads_is_sent_once(mask, size):
     given = torch.arange(7)[None] if mask is not None else torch.randn(1, 7, 8)
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(given)
-    told, pieces = packed_maps(seen)
+    told, pieces = encoded_maps(seen)
     assert (told["masks"], len(pieces[0])) == (1, size)
 
 
@@ -69,6 +69,6 @@ def test_weights_without_head_axis_have_one_mask():
     model = Plain()
     with look.capture(model, "*pattern") as seen:
         model(torch.randn(1, 5, 3), torch.randn(1, 7, 3), torch.randn(1, 7, 3))
-    told, pieces = packed_maps(seen)
+    told, pieces = encoded_maps(seen)
     assert [(shape, number) for _, shape, number in told["patterns"]] == [([1, 1, 5, 7], 0)]
     assert list(pieces[0]) == allowed.flatten().tolist()

@@ -119,7 +119,9 @@ def test_document_data_fits_max_bytes(kind, monkeypatch):
 @pytest.mark.parametrize("top", [1, 4])
 def test_top_keys_beyond_max_bytes_raise(top):
     def size(max_bytes):
-        return len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, max_bytes, top=top)[1]) * 4 / 3
+        return (
+            len(page_heads.heads_document({"": maps()}, page_heads.HEADS_STATE, None, max_bytes, top_k=top)[1]) * 4 / 3
+        )
 
     needed = size(1e6)
     assert size(needed) == needed

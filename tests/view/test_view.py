@@ -496,7 +496,7 @@ def test_bars_are_signed_grey_and_compared_with_references():
     assert blue[2] > 2 * blue[0]
     assert max(grey[:3]) - min(grey[:3]) < 0.1
     shared = (
-        view.bar_table(["a"], {"one": torch.tensor([[1.2345], [1.3]]), "other": [33.31]}, "t", top=50).figure().axes
+        view.bar_table(["a"], {"one": torch.tensor([[1.2345], [1.3]]), "other": [33.31]}, "t", limit=50).figure().axes
     )
     assert [text.get_text() for axes in shared for text in axes.texts] == ["1.3 (1.2 to 1.3)", "33.3"]
     panel = view.bars([1, 2], {"one": [0.5, -0.25]}, "t", grey=[2], x="what they are").figure()

@@ -35,7 +35,7 @@ def aggregate(
     sites: str | Sequence[str] = ...,
     tokenize: Tokenize | None = ...,
     batch_size: int = ...,
-    top: int = ...,
+    top_k: int = ...,
     progress: bool = ...,
     resume: str | Path | None = ...,
     client: Any = ...,
@@ -49,7 +49,7 @@ def aggregate(
     sites: str | Sequence[str] = ...,
     tokenize: Tokenize | None = ...,
     batch_size: int = ...,
-    top: int = ...,
+    top_k: int = ...,
     progress: bool = ...,
     resume: str | Path | None = ...,
     client: Any = ...,
@@ -62,7 +62,7 @@ def aggregate(
     sites: str | Sequence[str] = "*.pattern",
     tokenize: Tokenize | None = None,
     batch_size: int = 16,
-    top: int = 5,
+    top_k: int = 5,
     progress: bool = True,
     resume: str | Path | None = None,
     client: Any = None,
@@ -86,7 +86,7 @@ def aggregate(
         tokenize: strings -> the model's arguments, padded, such as a Hugging Face tokenizer with `padding=True` and
             `return_tensors="pt"`; for strings only.
         batch_size: the number of single texts in a batch.
-        top: the number of texts with the largest values to keep.
+        top_k: the number of texts with the largest values to keep.
         progress: whether to show a progress bar.
         resume: a file to which the statistics are written about every 30 seconds; a call with the same arguments
             continues from it.
@@ -110,16 +110,16 @@ def aggregate(
     tensor(1.)
     """
     check_callable("capture", "inputs", measure=measure)
-    checks.at_least(1, batch_size=batch_size, top=top)
+    checks.at_least(1, batch_size=batch_size, top_k=top_k)
     if client is not None:
         check_client(client)
     run = ResumableStatistics(
         resume,
-        "" if resume is None else fingerprint(model, sites, top, batch_size, _measure_key(measure), process_rank()),
+        "" if resume is None else fingerprint(model, sites, top_k, batch_size, _measure_key(measure), process_rank()),
     )
     with eval_mode(model):
         batches = run.own_batches(as_batches(texts, tokenize, batch_size), model, progress)
-        for found in _measure_batches(BatchMeasurement(model, measure, sites, top), batches, client):
+        for found in _measure_batches(BatchMeasurement(model, measure, sites, top_k), batches, client):
             run.add(found)
     run.write()
     result = merge_processes(run.statistics)

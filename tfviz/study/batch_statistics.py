@@ -31,13 +31,13 @@ class BatchMeasurement:
         model: the model to measure, in eval mode.
         measure: the measure, as for `aggregate`.
         sites: globs of the sites to capture for the measure.
-        top: the number of texts with the largest values to keep.
+        top_k: the number of texts with the largest values to keep.
     """
 
     model: nn.Module
     measure: Measure
     sites: str | Sequence[str]
-    top: int
+    top_k: int
 
     def run(self, inputs: Inputs, first: int) -> Result:
         """Run the model on a batch; return the statistics of its measures, by name.
@@ -60,7 +60,7 @@ class BatchMeasurement:
                 inputs.run(self.model)
             numbers = first + torch.arange(inputs.size)
             tables = _tables(self.measure, captured, inputs)
-            return {name: Statistics.from_batch(table, numbers, self.top) for name, table in tables}
+            return {name: Statistics.from_batch(table, numbers, self.top_k) for name, table in tables}
 
 
 def _tables(measure: Measure, captured: Capture, inputs: Inputs) -> Iterator[tuple[str, Table]]:

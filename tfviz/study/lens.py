@@ -100,7 +100,7 @@ def lens(
     *,
     names: Names | None = None,
     token: int | None = None,
-    top: int = 10,
+    top_k: int = 10,
 ) -> LensTable:
     """Return the logit lens: each layer's prediction at each position, by the model's last norm and unembedding.
 
@@ -112,7 +112,7 @@ def lens(
         ids: one text [1, position], several [batch, position], or a model's arguments by name.
         names: ids -> their names, such as `tokenizer.tokens` or `tokenizer.convert_ids_to_tokens`; None: the ids.
         token: the id of the token whose probability is returned; None: the likeliest token of each cell.
-        top: the number of likeliest tokens to keep for each cell.
+        top_k: the number of likeliest tokens to keep for each cell.
 
     Returns:
         A table [layer, position] of probabilities, 0 to 1. For several texts [text, layer, position], of which
@@ -128,7 +128,7 @@ def lens(
     >>> lens(gpt, ids).axes
     {'layer': ['in', '0', '1'], 'position': ['0', '1', '2']}
     """
-    checks.at_least(1, top=top)
+    checks.at_least(1, top_k=top_k)
     model = uncompiled(model)
     inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
@@ -142,7 +142,7 @@ def lens(
         kept: list[tuple[Tensor, Tensor, Tensor]] = []  # only top tokens, to save memory
         for part in _read_layers(model, inputs, replay, stack):
             shares = part.softmax(-1)
-            best = shares.topk(min(top, vocab_size), dim=-1)
+            best = shares.topk(min(top_k, vocab_size), dim=-1)
             token_shares = best.values[..., 0] if token is None else shares[..., token]
             kept.append((best.indices.cpu(), best.values.cpu(), token_shares.cpu()))
     likeliest, probabilities, values = (

@@ -66,7 +66,7 @@ def mean_activations(
         sites=sites,
         tokenize=tokenize,
         batch_size=batch_size,
-        top=1,
+        top_k=1,
         progress=progress,
         resume=resume,
     )

@@ -43,13 +43,13 @@ class Statistics:
     top_indices: Tensor
 
     @classmethod
-    def from_batch(cls, values: Table, numbers: Tensor, top: int) -> Statistics:
+    def from_batch(cls, values: Table, numbers: Tensor, top_k: int) -> Statistics:
         """Return the statistics of one batch.
 
         Args:
             values: a table [text, *axes] of the values; NaN for a text without a value.
             numbers: [text], the index of each text in the data set.
-            top: the number of largest values to keep for each cell.
+            top_k: the number of largest values to keep for each cell.
         """
         _, *axes = values.axes.items()
         given = values.values.double()
@@ -59,7 +59,7 @@ class Statistics:
         squares = torch.where(known, (given - means).square(), 0.0).sum(0)
         ranked = torch.where(known, given, -torch.inf).movedim(0, -1)
         texts = numbers.expand(ranked.shape)
-        return unchecked(cls, dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top))
+        return unchecked(cls, dict(axes), values.unit, counts, means, squares, *_largest(ranked, texts, top_k))
 
     def merge(self, other: Statistics) -> Statistics:
         """Return the statistics of the union of two disjoint sets of texts.
@@ -137,14 +137,14 @@ class Statistics:
         return repr(self.mean)
 
 
-def _largest(values: Tensor, texts: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """Return the `top` largest values of the last axis and their texts; of equal values, the earlier text first."""
-    missing = top - values.shape[-1]
+def _largest(values: Tensor, texts: Tensor, top_k: int) -> tuple[Tensor, Tensor]:
+    """Return the `top_k` largest values of the last axis and their texts; of equal values, the earlier text first."""
+    missing = top_k - values.shape[-1]
     if missing > 0:
         values, texts = functional.pad(values, (0, missing), value=-torch.inf), functional.pad(texts, (0, missing))
     order = texts.argsort(dim=-1, stable=True)
     values, texts = values.gather(-1, order), texts.gather(-1, order)
-    best = values.argsort(dim=-1, descending=True, stable=True)[..., :top]
+    best = values.argsort(dim=-1, descending=True, stable=True)[..., :top_k]
     return values.gather(-1, best), texts.gather(-1, best)
 
 

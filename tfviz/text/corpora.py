@@ -62,17 +62,19 @@ def load(name: str) -> str:
     return text
 
 
-def split(text: str, share: float = 0.9) -> tuple[str, str]:
-    """Return the first `share` of the text for training and the rest for evaluation.
+def split(text: str, train_fraction: float = 0.9) -> tuple[str, str]:
+    """Return the first `train_fraction` of the text for training and the rest for evaluation.
 
     Raises:
-        ValueError: `share` is not between 0 and 1, or leaves one part empty.
+        ValueError: `train_fraction` is not between 0 and 1, or leaves one part empty.
     """
-    if not 0 < share < 1:
-        raise ValueError(f"share is {share}; it must lie between 0 and 1")
-    cut = int(share * len(text))
+    if not 0 < train_fraction < 1:
+        raise ValueError(f"train_fraction is {train_fraction}; it must lie between 0 and 1")
+    cut = int(train_fraction * len(text))
     if not 0 < cut < len(text):
-        raise ValueError(f"a text of {len(text)} characters cannot be split at {share}: one part would be empty")
+        raise ValueError(
+            f"a text of {len(text)} characters cannot be split at {train_fraction}: one part would be empty"
+        )
     return text[:cut], text[cut:]
 
 

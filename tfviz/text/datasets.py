@@ -65,17 +65,19 @@ class Ratings:
         if not self.values.isfinite().all():
             raise ValueError("values hold NaN or infinity; give stars, 0.5 to 5")
 
-    def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
-        """Return a random `share` of the ratings for training and the rest for evaluation, with unchanged ids.
+    def split(self, train_fraction: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
+        """Return a random `train_fraction` of the ratings for training and the rest for evaluation, with unchanged ids.
 
         Raises:
             ValueError: one part would be empty.
         """
         checks.seed(seed)
         total = len(self.users)
-        cut = int(share * total) if 0 < share < 1 else 0
+        cut = int(train_fraction * total) if 0 < train_fraction < 1 else 0
         if not 0 < cut < total:
-            raise ValueError(f"share is {share} of {total} ratings; it must leave at least one on each side")
+            raise ValueError(
+                f"train_fraction is {train_fraction} of {total} ratings; it must leave at least one on each side"
+            )
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
         return self._select(order[:cut]), self._select(order[cut:])
 

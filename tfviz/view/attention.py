@@ -28,7 +28,7 @@ def heads(
     title: str | None = None,
     names: Sequence[str] = (),
     *,
-    top: int | None = None,
+    top_k: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
@@ -40,7 +40,7 @@ def heads(
         maps: the attention maps.
         title: the title; None: the size of the maps.
         names: names of the heads; by default their numbers.
-        top: for long texts: include only the `top` largest weights of each query, and the sum of the others.
+        top_k: for long texts: include only the `top_k` largest weights of each query, and the sum of the others.
         outlined: indices of queries, and of cells as (query, key), to outline in every head.
         axes: names of rows and columns, if they are not queries and keys.
         unit: name of the numbers, if they are not attention weights; "" omits the static picture's colour bar.
@@ -49,7 +49,7 @@ def heads(
 
     Raises:
         IndexError: an outlined cell lies outside the maps.
-        ValueError: there are not as many names as heads, or the `top` weights alone exceed `max_bytes`.
+        ValueError: there are not as many names as heads, or the `top_k` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     static_figure = figures.heads(maps, title, names, marked, axes, unit)
@@ -62,7 +62,7 @@ def heads(
         title,
         max_bytes=max_bytes,
         names=list(names),
-        top=top,
+        top_k=top_k,
         outlined=marked[1],
         rows=marked[0],
         axes=axes,
@@ -76,7 +76,7 @@ def head(
     title: str | None = None,
     *,
     divide: int | None = None,
-    top: int | None = None,
+    top_k: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
     max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
@@ -88,14 +88,14 @@ def head(
         head: the index of the head.
         title: the title; None: layer and head.
         divide: index of a key to draw a line before, such as the first key after a memory.
-        top: for long texts: include only the `top` largest weights of each query, and the sum of the others.
+        top_k: for long texts: include only the `top_k` largest weights of each query, and the sum of the others.
         outlined: indices of queries, and of cells as (query, key), to outline.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
 
     Raises:
         IndexError: there is no such layer or head, or an outlined cell lies outside the map.
-        ValueError: `divide` is not between two keys, or the `top` weights alone exceed `max_bytes`.
+        ValueError: `divide` is not between two keys, or the `top_k` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
     static_figure = figures.head(maps, layer, head, title, divide, marked)
@@ -106,7 +106,7 @@ def head(
         state,
         title,
         max_bytes=max_bytes,
-        top=top,
+        top_k=top_k,
         divide=divide,
         outlined=marked[1],
         rows=marked[0],

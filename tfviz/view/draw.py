@@ -121,7 +121,7 @@ def bars(
     *,
     title: str = "",
     limit: float | None = None,
-    top: int | None = None,
+    top_k: int | None = None,
     unit: str = "",
     sentence: str = "",
 ) -> Drawing:
@@ -131,17 +131,17 @@ def bars(
         labels: the labels of the bars.
         title: the title.
         limit: the value of the longest possible bar.
-        top: draw only the `top` largest bars, sorted; by default all, in their order.
+        top_k: draw only the `top_k` largest bars, sorted; by default all, in their order.
         unit: the unit of the numbers, such as "GB".
         sentence: a template for the sentence about the bars.
 
     Raises:
-        ValueError: `limit` or `top` is not above 0, or `sentence` has an unknown placeholder.
+        ValueError: `limit` or `top_k` is not above 0, or `sentence` has an unknown placeholder.
     """
     check_positive("limit", limit)
-    check_positive("top", top)
+    check_positive("top_k", top_k)
     check_sentence("bars", sentence)
-    return Drawing("bars", title, _labels(labels), limit=limit, top=top or 0, unit=unit, sentence=sentence)
+    return Drawing("bars", title, _labels(labels), limit=limit, top=top_k or 0, unit=unit, sentence=sentence)
 
 
 def stack(

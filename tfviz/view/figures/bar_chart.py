@@ -96,7 +96,7 @@ def bar_table(
     names: Sequence[Any],
     columns: Mapping[str, Tensor | Sequence[float]],
     title: str,
-    top: float | None = None,
+    limit: float | None = None,
     *,
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
@@ -110,7 +110,7 @@ def bar_table(
         columns: name of a measure -> values, [name] or [training, name]. For several training runs, bars are the mean,
             with a line and numbers from minimum to maximum.
         title: the title.
-        top: the end of the scale of all measures, such as 1 for shares; None: each measure has its own scale.
+        limit: the end of the scale of all measures, such as 1 for shares; None: each measure has its own scale.
         references: vertical dashed lines, name -> value, such as chance level; the value is a number for all columns,
             or a mapping from column to number.
         grey: names whose bars are grey, such as base rates and controls.
@@ -119,7 +119,7 @@ def bar_table(
 
     Raises:
         ValueError: there is nothing to draw, or too much; a measure does not have a value for each name, or has a value
-            above `top`, NaN or infinity.
+            above `limit`, NaN or infinity.
         LookupError: `grey`, `pale` or `gap_before` has a name without a row, or `references` a column that does not
             exist.
     """
@@ -127,16 +127,18 @@ def bar_table(
     gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
     names, series = _check_series(names, columns, MAX_ROWS)
-    check_positive("top", top)
+    check_positive("limit", limit)
     levels = {name: _levels(references or {}, name) for name in series}
     for name, of_columns in (references or {}).items():
         if isinstance(of_columns, Mapping) and not of_columns.keys() <= series.keys():
             raise LookupError(f"the reference {name!r} is for {list(of_columns)}; the columns are {list(series)}")
     for name, column in series.items():
-        if top is not None and column.high.max() > 1.001 * top:
-            raise ValueError(f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: top is {top:g}")
+        if limit is not None and column.high.max() > 1.001 * limit:
+            raise ValueError(
+                f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: limit is {limit:g}"
+            )
 
-    largest = None if top is None else max(float(column.high.max()) for column in series.values())
+    largest = None if limit is None else max(float(column.high.max()) for column in series.values())
     numbers = {name: format_column(column, largest) for name, column in series.items()}
     align_numbers = any(levels.values())  # align the numbers in a column, away from the dashed lines
 
@@ -148,13 +150,13 @@ def bar_table(
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         panel_width = (width - 1.6) / len(series)
         colours = _bar_colours(are_grey, are_pale)
-        scales = {name: _scale(column, levels[name].values(), top) for name, column in series.items()}
+        scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
         lengths = {
             name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, align_numbers)
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
-            stretch = lengths[name] if top is None else max(lengths.values())
+            stretch = lengths[name] if limit is None else max(lengths.values())
             _draw_column(axes, column, heights, numbers[name], colours, *scales[name], stretch, align_numbers)
             _reference_columns(axes, levels[name], heights[-1] + 1)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
@@ -241,9 +243,9 @@ def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) 
     return dict(zip(given, check_finite("references", list(given.values())).tolist())) if given else {}
 
 
-def _scale(column: Spread, levels: Iterable[float], top: float | None) -> tuple[float, float]:
+def _scale(column: Spread, levels: Iterable[float], limit: float | None) -> tuple[float, float]:
     """Return the start and the length of a column's scale, which includes 0."""
-    end = max([float(column.high.max()), *levels]) if top is None else top
+    end = max([float(column.high.max()), *levels]) if limit is None else limit
     start = min(0.0, float(column.low.min()))
     return start, max(end, 0.0) - start or 1.0
 

@@ -28,7 +28,7 @@ def next_tokens(tokens: Sequence[str], shares: Float[Tensor, " word"], title: st
         prompt: the text before the token, whose end completes the title.
     """
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    return bar_table(tokens, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), top=1.0)
+    return bar_table(tokens, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), limit=1.0)
 
 
 def translation_steps(

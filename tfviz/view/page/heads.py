@@ -45,7 +45,7 @@ def heads_document(
     axes: Sequence[str] = (QUERY, KEY),
     outlined: Sequence[Sequence[int]] = (),
     names: Sequence[str] = (),
-    top: int | None = None,
+    top_k: int | None = None,
     divide: int | None = None,
     rows: Sequence[int] = (),
     note: str = "",
@@ -61,7 +61,7 @@ def heads_document(
         axes: names of the rows and the columns.
         outlined: cells to outline, as (row, column).
         names: names of the heads, instead of numbers.
-        top: number of strongest keys to send for each query; None: all.
+        top_k: number of strongest keys to send for each query; None: all.
         divide: index of the key before which a line is drawn.
         rows: indices of queries to mark by a line above and a line below.
         note: a sentence that precedes the notes on omitted data.
@@ -77,7 +77,7 @@ def heads_document(
         )
     chosen: Any = {**HEADS_STATE, **state}
     chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # accepts a tensor, such as an argmax
-    packed, blobs, omitted = encode_maps(parts, max_bytes, (chosen["layer"], chosen["head"]), top)
+    packed, blobs, omitted = encode_maps(parts, max_bytes, (chosen["layer"], chosen["head"]), top_k)
     of_attention = [maps.caveat for maps in parts.values() if maps.caveat and tuple(axes) == (QUERY, KEY)]
     caveats = dict.fromkeys(f"{caveat[0].upper()}{caveat[1:]}." for caveat in of_attention)
     document: HeadsDocument = {

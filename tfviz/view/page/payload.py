@@ -23,7 +23,7 @@ from tfviz.view.figures.formatting import formatted
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
-from tfviz.view.page.payload_topk import pack_top_keys
+from tfviz.view.page.payload_topk import encode_top_keys
 from tfviz.view.spec import is_numbered
 
 MAX_PAGE_CELLS = 64_000_000  # of all heads that the page unpacks
@@ -44,7 +44,7 @@ def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: i
 
 
 def encode_maps(
-    maps: Mapping[str, AttentionMaps], max_bytes: float, first: tuple[int, int] = (0, 0), top: int | None = None
+    maps: Mapping[str, AttentionMaps], max_bytes: float, first: tuple[int, int] = (0, 0), top_k: int | None = None
 ) -> tuple[list[MapsPart], BlobStore, str]:
     """Encode attention maps as exactly as `max_bytes` allows.
 
@@ -52,7 +52,7 @@ def encode_maps(
         maps: the attention maps by name.
         max_bytes: maximum size of the result as base64, in bytes.
         first: (layer, head) that is shown first, which stays exact longest if heads are reduced to blocks.
-        top: number of strongest keys to keep for each query, with the sum of the others; None: all keys.
+        top_k: number of strongest keys to keep for each query, with the sum of the others; None: all keys.
 
     Returns:
         The parts of the document, their bytes, and a sentence on how heads are stored (empty if all are exact).
@@ -62,8 +62,8 @@ def encode_maps(
     """
     if not max_bytes > 0:
         raise ValueError(f"max_bytes is {max_bytes}; it is a number of bytes above 0")
-    if top is not None:
-        return pack_top_keys(maps, top, max_bytes)
+    if top_k is not None:
+        return encode_top_keys(maps, top_k, max_bytes)
     exact: dict[HeadKey, bytes] = {}  # full heads are deflated only once, however many block sizes are tried
     cells = sum(math.prod(one.shape) for one in maps.values())
     if cells <= MAX_PAGE_CELLS and (found := _packed(maps, 1, first, max_bytes, exact)):

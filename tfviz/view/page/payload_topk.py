@@ -36,40 +36,40 @@ class TopKeys(NamedTuple):
     share: float
 
 
-def pack_top_keys(
-    maps: Mapping[str, AttentionMaps], top: int, max_bytes: float
+def encode_top_keys(
+    maps: Mapping[str, AttentionMaps], top_k: int, max_bytes: float
 ) -> tuple[list[MapsPart], BlobStore, str]:
     """Pack the strongest keys of each query, with the sum of the other weights.
 
     Args:
         maps: the attention maps by name.
-        top: number of keys for each query, at least 1.
+        top_k: number of keys for each query, at least 1.
         max_bytes: maximum size of the result as base64, in bytes.
 
     Returns:
         The parts of the document, their bytes, and a sentence on omitted weights.
 
     Raises:
-        ValueError: `top` is below 1, a weight is not between 0 and 1, or the result exceeds `max_bytes`.
+        ValueError: `top_k` is below 1, a weight is not between 0 and 1, or the result exceeds `max_bytes`.
     """
-    at_least(1, top=top)
+    at_least(1, top_k=top_k)
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()
     for name, one in maps.items():
         layers, heads, _, keys = one.shape
         weights, key_ranges = list[tuple[int, int, int]](), list[int | None]()
         for layer in range(layers):
             for head in range(heads):
-                found.append(_top_keys(one, layer, head, min(top, keys)))
+                found.append(_top_keys(one, layer, head, min(top_k, keys)))
                 weights.append((*blobs.add(found[-1].data), 1))
                 key_ranges.append(blobs.key_ranges_index(one, layer, head))
                 if blobs.size * BASE64_RATIO > max_bytes:
                     raise ValueError(
-                        f"the {counted(top, 'strongest key')} of all queries take more than the limit of "
-                        f"{formatted(max_bytes / 1e6, 3)} MB: take fewer with top=, or give a larger max_bytes="
+                        f"the {counted(top_k, 'strongest key')} of all queries take more than the limit of "
+                        f"{formatted(max_bytes / 1e6, 3)} MB: take fewer with top_k=, or give a larger max_bytes="
                     )
         parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
-        parts[-1]["top"] = min(top, keys)
-    count = min(top, max(one.shape[3] for one in maps.values()))
+        parts[-1]["top"] = min(top_k, keys)
+    count = min(top_k, max(one.shape[3] for one in maps.values()))
     some = "strongest key is" if count == 1 else f"{count} strongest keys are"
     share = percent(sum(head.share for head in found) / len(found))
     bound = at_most(max(head.largest_other for head in found))
@@ -79,7 +79,7 @@ def pack_top_keys(
     return parts, blobs, note
 
 
-def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
+def _top_keys(maps: AttentionMaps, layer: int, head: int, top_k: int) -> TopKeys:
     *_, queries, keys = maps.shape
     chunk = max(1, CHUNK_CELLS // keys)
     found: list[list[Tensor]] = []
@@ -91,10 +91,10 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
                 f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
             )
         rows = rows.clamp(0, 1)
-        values, indices = rows.topk(min(top + 1, keys))
-        if keys > top:
-            largest_other = max(largest_other, float(values[:, top].max()))
-        values, indices, sums = values[:, :top], indices[:, :top], rows.sum(-1)
+        values, indices = rows.topk(min(top_k + 1, keys))
+        if keys > top_k:
+            largest_other = max(largest_other, float(values[:, top_k].max()))
+        values, indices, sums = values[:, :top_k], indices[:, :top_k], rows.sum(-1)
         found.append([indices, quantize_unchecked(values), quantize_unchecked((sums - values.sum(-1)).clamp(0, 1))])
         shown, total = shown + float(values.sum()), total + float(sums.sum())
     index, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))

@@ -48,7 +48,7 @@ def probability_picture(
         text: the input text of the model.
         where: words before the quoted text, such as "in place of 'cat' in ".
     """
-    return bar_table(names, shares, text_heading(title, text, where), top=1.0)
+    return bar_table(names, shares, text_heading(title, text, where), limit=1.0)
 
 
 def text_heading(title: str, text: str, where: str = "") -> str:

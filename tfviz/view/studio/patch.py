@@ -229,5 +229,5 @@ def _picture(
         tokenizer.tokens(torch.tensor(tokens)),
         columns,
         subtitled(title, f"clean is {shorten(clean, 40)!r}"),
-        top=1.0,
+        limit=1.0,
     )

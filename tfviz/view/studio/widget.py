@@ -92,7 +92,7 @@ class ModelWidget(KernelWidget):
         if captured is None:
             return answer | {"masks": 0, "patterns": []}, pieces
         self._last = run
-        more, maps = packed_maps(captured)
+        more, maps = encoded_maps(captured)
         return answer | more, [*pieces, *maps]
 
     def _encoded(self, texts: Any, index: Any) -> list[list[int]]:
@@ -122,7 +122,7 @@ class ModelWidget(KernelWidget):
         return f"{self.document['title']}, answered by the kernel"
 
 
-def packed_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
+def encoded_maps(captured: Capture) -> tuple[dict[str, Any], list[bytes]]:
     """Return captured maps for a page: weights as float32, or as 8-bit codes if there are many, and distinct masks.
 
     A mask is [query, key] for all heads, or [head, query, key] if heads differ.
