@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tfviz.coercion import coerce, has_numbers
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 UNKNOWN_MEMORY = 2**48  # bytes, more than any machine has
 MAX_SEED = 2**63 - 1  # the largest seed that all random number generators accept

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.schema import describe
 from tfviz.shapes import Float
-from tfviz.validation import describe
 
 
 def extract_logits(output: Any) -> Tensor:

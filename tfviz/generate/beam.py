@@ -11,9 +11,9 @@ from tfviz.checks import at_least, between, require_weights, token_ids
 from tfviz.eval_mode import restore_modes
 from tfviz.generate.beam_state import Beam, extend, initial_beam, likeliest_tokens, penalty_divisor
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
+from tfviz.schema import describe
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import PAD
-from tfviz.validation import describe
 
 __all__ = ["EncoderDecoder", "greedy", "penalty", "rows", "search", "steps"]
 

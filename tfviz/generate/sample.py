@@ -14,10 +14,10 @@ from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_lan
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.tokenizer_check import check_tokenizer
 from tfviz.logits import sampling_probabilities
+from tfviz.schema import describe
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import as_tokenizer
 from tfviz.text.tokenizer import Tokenizer
-from tfviz.validation import describe
 
 MIN_TEMPERATURE = 1e-30  # float32 logits can still be divided by it
 

@@ -21,8 +21,9 @@ from tfviz.learn.run_description import describe_run
 from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.training_run import Step, TrainingRun
+from tfviz.schema import describe
 from tfviz.steps import Batches
-from tfviz.validation import check_callable, describe
+from tfviz.validation import check_callable
 
 __all__ = ["Step", "fit"]
 

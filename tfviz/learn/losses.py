@@ -17,7 +17,7 @@ from tfviz.learn.batch import Batch, tensors
 from tfviz.learn.checks import check_labelled, check_labels, unpack
 from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 __all__ = [
     "Loss",

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from tfviz.look.activation_edits import ActivationEdit, add, mean, noise, paste, zero_activations
 from tfviz.look.edit_indices import HeadIndices, Numbers, PositionIndices, as_list
+from tfviz.schema import describe
 from tfviz.shapes import Bool, Float
-from tfviz.validation import describe
 
 __all__ = ["add", "hide", "mean", "noise", "paste", "pin", "uniform", "zero"]
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 UNCLEAR = (AttributeError, IndexError, KeyError, RuntimeError, TypeError)  # what PyTorch raises at such inputs
 TOKENIZER_CALL = 'tokenizer(texts, return_tensors="pt", padding=True)'

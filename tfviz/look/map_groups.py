@@ -12,7 +12,7 @@ from tfviz.look.captured import Capture
 from tfviz.look.map_layers import INVOCATION_INDEX
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Invocation
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 # parts of a path that mark cross-attention
 CROSS_ATTENTION_NAME = re.compile(r"cross|encoder_?attn|enc_?dec|encoder_?decoder_?att|src_attn", re.IGNORECASE)

@@ -22,7 +22,7 @@ from tfviz.portable.fx_graph import GraphReader, is_supported
 from tfviz.portable.operators import decompositions
 from tfviz.portable.program import Program
 from tfviz.portable.validate import FORMAT
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 WEIGHT_DTYPES = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 Lengths = Mapping[str, Mapping[int, str]]  # argument -> axis -> name of the length

@@ -15,7 +15,7 @@ from tfviz.portable.limits import CostLimit, to_meta
 from tfviz.portable.operators import call_operator, operator
 from tfviz.portable.symbolic_sizes import bind_dims, evaluate_size
 from tfviz.portable.validate import DTYPES
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ from torch import Tensor
 from tfviz import files, schema
 from tfviz.portable.interpret import run
 from tfviz.portable.validate import validate
-from tfviz.validation import describe
+from tfviz.schema import describe
 
 
 @dataclass(frozen=True, eq=False, repr=False)

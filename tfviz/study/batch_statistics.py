@@ -10,11 +10,11 @@ from torch import Tensor, nn
 
 from tfviz.look.capture import capture
 from tfviz.look.captured import Capture
+from tfviz.schema import describe
 from tfviz.study.inputs import Inputs
 from tfviz.study.padding import warning_of_shifted_positions
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table
-from tfviz.validation import describe
 
 Measure = Callable[
     [Capture, Inputs], Table | Tensor | Mapping[str, Table] | Mapping[str, Tensor] | Mapping[str, Table | Tensor]

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from tfviz.extras import extra
+from tfviz.schema import describe
 from tfviz.study.batch_statistics import BatchMeasurement, Result
 from tfviz.study.inputs import Inputs
-from tfviz.validation import describe
 
 BATCHES_PER_THREAD = 2  # sent ahead, so that no worker waits for its next batch
 

@@ -11,9 +11,9 @@ from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
 from tfviz.look.error_hints import TOKENIZER_CALL
+from tfviz.schema import describe
 from tfviz.study.check_prompts import check_no_string
 from tfviz.study.inputs import Prompt
-from tfviz.validation import describe
 
 Tokenize = Callable[[list[str]], Prompt]
 

@@ -15,6 +15,7 @@ from tfviz.eval_mode import model_device
 from tfviz.logits import extract_logits
 from tfviz.look.attention_call import is_unmasked
 from tfviz.look.error_hints import explain
+from tfviz.schema import describe
 from tfviz.shapes import Bool, Int
 from tfviz.study.check_prompts import (
     MASK_ARGUMENTS,
@@ -24,7 +25,6 @@ from tfviz.study.check_prompts import (
     check_positional,
     shape_advice,
 )
-from tfviz.validation import describe
 
 DECODER_TEXT_ARGUMENTS = ("decoder_input_ids", "target")  # arguments with a decoder's text
 Prompt = Tensor | Mapping[str, Any] | Sequence[Any]

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from tfviz import checks
 from tfviz.look.map_arguments import range_labels
+from tfviz.schema import describe
 from tfviz.shapes import Float, Int
-from tfviz.validation import describe
 
 LOG_PROBABILITY_UNIT = "nats"
 Metric = Callable[[Tensor], Tensor]  # logits [batch, position, vocab] -> one number, or one for each text

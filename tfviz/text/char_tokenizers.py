@@ -11,9 +11,10 @@ import numpy
 import torch
 from torch import Tensor
 
+from tfviz.schema import describe
 from tfviz.shapes import Int
 from tfviz.text.token_labels import VISIBLE_SIGNS
-from tfviz.validation import describe, validated
+from tfviz.validation import validated
 
 
 class CharacterTokenizer:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from tfviz.portable.program import serialize_programs
-from tfviz.validation import describe
+from tfviz.schema import describe
 from tfviz.view.documents.interact import ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction

@@ -11,8 +11,8 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
-from tfviz.view.figures.formatting import counted
-from tfviz.view.figures.palette import drawable, shorten, soft
+from tfviz.view.figures.formatting import counted, shorten
+from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,

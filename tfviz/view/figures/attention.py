@@ -18,9 +18,9 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import downsampling
 from tfviz.view.figures import heads as renderer
-from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, size
+from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, shorten, size
 from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
-from tfviz.view.figures.palette import DPI, shorten
+from tfviz.view.figures.palette import DPI
 from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.spec import (

@@ -14,8 +14,8 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.figures.formatting import fixed, formatted, in_column
-from tfviz.view.figures.palette import axis_labels, drawable, shorten, soft
+from tfviz.view.figures.formatting import fixed, formatted, in_column, shorten
+from tfviz.view.figures.palette import axis_labels, drawable, soft
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24

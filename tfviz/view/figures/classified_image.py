@@ -12,8 +12,8 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float
-from tfviz.view.figures.formatting import counted, formatted
-from tfviz.view.figures.palette import drawable, shorten
+from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.palette import drawable
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
 

@@ -201,3 +201,8 @@ def _grouped(text: str) -> str:
     """Group digits by thousands, from five digits on."""
     integer, point, rest = text.partition(".")
     return f"{int(integer):,}{point}{rest}" if int(integer) >= MIN_GROUPED else text
+
+
+def shorten(text: str, max_length: int) -> str:
+    """Truncate text to this many characters, the last of which is an ellipsis if some are omitted."""
+    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"

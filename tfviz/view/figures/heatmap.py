@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.view.figures.formatting import formatted, in_cell
+from tfviz.view.figures.formatting import formatted, in_cell, shorten
 from tfviz.view.figures.palette import (
     MAX_LABEL_LENGTH,
     axis_labels,
@@ -27,7 +27,6 @@ from tfviz.view.figures.palette import (
     drawable,
     linear_rgb,
     sequential_colormap,
-    shorten,
     soft,
 )
 from tfviz.view.figures.static_figure import draw_frame, set_title

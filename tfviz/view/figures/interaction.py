@@ -11,10 +11,10 @@ import numpy
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import formatted, shorten
 from tfviz.view.figures.heatmap import HATCH, colormap, norm
 from tfviz.view.figures.legends import ScaleLegend, scale_legends
-from tfviz.view.figures.palette import drawable, shorten, soft
+from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.results import PANEL_SIZES, draw_result
 from tfviz.view.figures.sentences import sentences, stated_cells
 from tfviz.view.figures.static_figure import StaticFigure, set_title

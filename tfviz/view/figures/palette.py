@@ -18,6 +18,7 @@ from matplotlib.ft2font import FT2Font
 
 from tfviz.suggestions import did_you_mean
 from tfviz.text.token_labels import visible_sign
+from tfviz.view.figures.formatting import shorten
 
 F = TypeVar("F", bound=Callable[..., Any])
 THEMES = ("light", "dark")
@@ -197,11 +198,6 @@ def axis_labels(tokens: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> li
 def _visible(word: str) -> str:
     plain = " " if word.strip() == word else ""
     return "".join(character if character == plain else _visible_symbol(character) for character in word)
-
-
-def shorten(text: str, max_length: int) -> str:
-    """Truncate text to this many characters, the last of which is an ellipsis if some are omitted."""
-    return text if len(text) <= max_length else f"{text[: max_length - 1]}…"
 
 
 def _visible_symbol(character: str) -> str:

@@ -11,7 +11,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.figures.formatting import aligned, formatted
+from tfviz.view.figures.formatting import aligned, formatted, shorten
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -20,7 +20,7 @@ from tfviz.view.figures.heatmap import (
     draw_heatmap,
     norm,
 )
-from tfviz.view.figures.palette import axis_labels, bar_colour, drawable, shorten, soft
+from tfviz.view.figures.palette import axis_labels, bar_colour, drawable, soft
 from tfviz.view.figures.planes import arrows, dots, graph
 from tfviz.view.figures.sentences import stack_answer
 from tfviz.view.figures.ticks import ticks

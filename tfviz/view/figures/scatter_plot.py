@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from tfviz.view.check_numbers import check_at_most
-from tfviz.view.figures.palette import BOLD_FONT, drawable, shorten, soft
+from tfviz.view.figures.formatting import shorten
+from tfviz.view.figures.palette import BOLD_FONT, drawable, soft
 from tfviz.view.figures.planes import colour
 from tfviz.view.spec import Scatter
 

@@ -25,8 +25,7 @@ from typing import Any
 import numpy
 
 from tfviz.text.token_labels import VISIBLE_SIGNS
-from tfviz.view.figures.formatting import formatted, percent
-from tfviz.view.figures.static_figure import shorten
+from tfviz.view.figures.formatting import formatted, percent, shorten
 from tfviz.view.result_spec import ResultPanel
 
 NUMBER_NAMES = ("value", "percent")

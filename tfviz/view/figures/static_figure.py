@@ -18,8 +18,9 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfviz.files import atomic, expand_user
+from tfviz.schema import describe
 from tfviz.suggestions import did_you_mean
-from tfviz.validation import describe
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.palette import (
     BOLD_FONT,
     DPI,
@@ -29,7 +30,6 @@ from tfviz.view.figures.palette import (
     drawable,
     has_glyphs,
     sequential_colormap,
-    shorten,
     theme,
 )
 

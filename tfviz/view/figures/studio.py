@@ -14,10 +14,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.formatting import formatted, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
 from tfviz.view.figures.palette import drawable, prediction_colour, soft
-from tfviz.view.figures.static_figure import set_title, shorten
+from tfviz.view.figures.static_figure import set_title
 from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 

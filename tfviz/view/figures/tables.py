@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
-from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.formatting import counted, formatted, shorten
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     axis_inches,
@@ -26,7 +26,7 @@ from tfviz.view.figures.heatmap import (
     norm,
     use_integer_ticks,
 )
-from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, shorten, soft
+from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, soft
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 

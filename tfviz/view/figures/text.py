@@ -18,9 +18,9 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.formatting import counted, formatted, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
-from tfviz.view.figures.palette import DPI, drawable, font_families, shorten, soft
+from tfviz.view.figures.palette import DPI, drawable, font_families, soft
 from tfviz.view.figures.selection import check_index, head_and_mask
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import WEIGHT_SCALE, Scale

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
 from tfviz.portable.fx_graph import output_names
-from tfviz.view.figures.static_figure import shorten
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
 

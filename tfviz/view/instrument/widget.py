@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.extras import extra
 from tfviz.view.documents.interact import StoredResult
 from tfviz.view.draw import Drawing
-from tfviz.view.figures.static_figure import shorten
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, result_specs, static_figure
 from tfviz.view.page.blobs import BlobStore

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tfviz.extras import extra
-from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.page.html import View
 
 with extra("lessons"):

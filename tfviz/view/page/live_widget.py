@@ -9,8 +9,7 @@ from tfviz.extras import extra
 from tfviz.look import AttentionMaps, quantize
 from tfviz.view.figures import attention as figures
 from tfviz.view.figures import links, text
-from tfviz.view.figures.formatting import maps_size
-from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.formatting import maps_size, shorten
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import HEADS_STATE, MAX_WIDGET_BYTES, heads_document, heads_view

@@ -11,7 +11,7 @@ from tfviz.portable.program import Program, serialize_programs
 from tfviz.view.documents.studio_base import StudioState
 from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.figures.bar_chart import bar_table
-from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.static_figure import StaticFigure, subtitled
 from tfviz.view.page.blobs import BASE64_RATIO
 from tfviz.view.page.heads import HEADS_STATE

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode, model_device
 from tfviz.look import Capture, capture, edits
-from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.formatting import shorten
 
 Edit = Callable[[Tensor], Tensor]
 DTYPES = {"float32": torch.float32, "bool": torch.bool}

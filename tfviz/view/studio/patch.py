@@ -17,8 +17,8 @@ from tfviz.text import subwords
 from tfviz.view.analysis_tables import figure_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.figures.bar_chart import bar_table
-from tfviz.view.figures.formatting import counted, formatted
-from tfviz.view.figures.static_figure import StaticFigure, shorten, subtitled
+from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.static_figure import StaticFigure, subtitled
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements

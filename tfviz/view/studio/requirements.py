@@ -12,7 +12,7 @@ from tfviz.eval_mode import eval_mode, model_device, weights_device
 from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
-from tfviz.validation import describe
+from tfviz.schema import describe
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.studio.local_program import LocalProgram, max_positions
 

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
+from tfviz.schema import describe
 from tfviz.text import subwords
-from tfviz.validation import describe
 from tfviz.view.documents.studios import TranslateDocument
 from tfviz.view.figures.generation import translation_steps
 from tfviz.view.figures.static_figure import StaticFigure

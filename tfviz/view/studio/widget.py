@@ -13,7 +13,7 @@ from tfviz.look import AttentionMaps, Capture
 from tfviz.look.quantization import quantize_unchecked
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.documents.studios import StudioDocument
-from tfviz.view.figures.palette import shorten
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.heads import heads_view

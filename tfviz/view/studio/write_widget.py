@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz.logits import extract_logits
 from tfviz.view.documents.studios import WriteDocument
+from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.generation import next_tokens
-from tfviz.view.figures.palette import shorten
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.next_token_probabilities import next_answer
