@@ -16,7 +16,7 @@ CASES = [
     ("view.bars(['a', 'b'], {'x': numpy.array([1, 2])}, 'x')", "= x\nhighest"),
     ("view.bars(numpy.array(['a', 'b']), {'x': (1, 2)}, 'x')", "= highest"),
     ("view.mask([[True, False], [True, True]])", "= 3 of 4 cells"),
-    ("view.bars(['a'])", r"view\.bars: missing a required argument: 'heights'; it takes words, heights"),
+    ("view.bars(['a'])", r"view\.bars: missing a required argument: 'heights'; it takes labels, heights"),
     ("view.heads(maps, titel='x')", "unexpected keyword argument 'titel'; it takes maps, title"),
     ("look.AttentionMaps(numpy.ones((1, 2, 3, 3)) / 3)", "= 1 layers x 2 heads x 3 queries x 3 keys"),
     ("look.AttentionMaps([numpy.ones((2, 3, 3)) / 3] * 2)", "= 2 layers x 2 heads"),

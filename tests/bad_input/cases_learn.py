@@ -160,7 +160,7 @@ CASES = [
     (
         "it = gpt(); fit(it, optimizer=(one := torch.optim.Adam(it.parameters()))); other = gpt(); path = "
         "checkpoint.save('run', it, one); checkpoint.load(path, other, torch.optim.Adam([*other.parameters()][::-1]))",
-        "has not the shape of its parameter",
+        "does not have the shape of its parameter",
     ),
     ("checkpoint.load('nowhere', linear)", "no checkpoint at nowhere"),
     ("checkpoint.list_checkpoints('nowhere')", r"= \[\]"),

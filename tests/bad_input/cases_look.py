@@ -57,7 +57,7 @@ CASES = [
     ("maps.allowed(5, 0)", "layer is 5; the maps have 2"),
     ("maps[torch.tensor(1), torch.tensor(2)].shape", r"= \[3, 3\]"),
     ("maps.as_uint8(0, 0, 10**12)", r"= tensor\(\[\[255\]\]"),
-    ("maps.as_uint8(0, 0, 0)", "block is 0; it must be at least 1"),
+    ("maps.as_uint8(0, 0, 0)", "pool_size is 0; it must be at least 1"),
     ("AttentionMaps(torch.full((1, 1, 2, 2), torch.nan)).as_uint8(0, 0)", "holds NaN: a softmax over nothing"),
     ("AttentionMaps(torch.full((1, 1, 2, 2), 3.0)).as_uint8(0, 0)", "are these scores, before their softmax"),
     ("AttentionMaps.load('none')", "there is no file none"),

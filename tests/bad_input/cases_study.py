@@ -106,7 +106,7 @@ CASES = [
     ("change(sites='input')", r"input is \[2, 3\], torch\.int64; name sites of activations"),
     ("change(sites=['blocks.0', '*.output_heads'])", "the sites differ in size"),
     ("change(sites='blocks.0', each='head')", "each is 'head', and blocks.0 has no heads"),
-    ("change(each='position', tokens=['a', 'b'])", "there are 2 tokens and 3 positions; give one word for each"),
+    ("change(each='position', tokens=['a', 'b'])", "there are 2 tokens and 3 positions; give one token for each"),
     (
         "change(metric=lambda logits: logits.detach().sum(), source='gradient')",
         "the metric does not depend on the logits",
@@ -196,7 +196,7 @@ CASES = [
     ),
     (
         "patch(gpt, ids[:, :2], metric=last, source={'blocks.0': torch.ones(2, 4)})",
-        r"by: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
+        r"source: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
     ),
     (
         "patch(gpt, ids, metric=last, source={'blocks.0': torch.ones(4)}, sites='blocks.?')",

@@ -220,9 +220,9 @@ CASES = [
     ("told([])", "= part is None"),
     ("told({'id': 7, 'part': 0, 'layer': 0, 'head': 0})", "= {'id': 7}"),
     ('view.image(maps, torch.rand(3, 8, 8) + 0j)', 'the picture holds complex numbers'),
-    ("view.image(maps, torch.rand(3, 8, 8).to('meta'))", 'picture is a tensor on the meta device'),
+    ("view.image(maps, torch.rand(3, 8, 8).to('meta'))", 'image is a tensor on the meta device'),
     (
         "view.image(AttentionMaps(torch.full((1, 1, 5, 5), 0.2)), torch.rand(3, 8, 8), names=['a', 'b'])",
-        'names has 2 names, and 1 tokens stand before',
+        'names has 2 names, and 1 token precedes the first patch',
     ),
 ]  # fmt: skip

@@ -43,7 +43,7 @@ def test_summary_counts_modules_and_maps():
         model.layers[0](random(B, Q, D))
     beginning = "4 modules look like attention, 2 gave maps, 1 computed more than once, 2 returned no weights "
     assert seen.summary.startswith(f"{beginning}(layers.1, layers.2: ")
-    assert "was not multiplied with values" in seen.summary
+    assert "is not multiplied with values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
     assert "2 returned no weights" in repr(seen)
     whole = Block("written")

@@ -153,7 +153,7 @@ def heads_first(q, k, v, causal=False):
         return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
 
 
-def as_uint8(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None):
+def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None):
     """position head dim, text after text"""
     out = torch.empty_like(q)
     with torch._C.DisableTorchFunction():

@@ -173,7 +173,7 @@ def test_blocks_of_unknown_position_raise():
     model = Local(with_means)
     with capture(model) as seen:
         model(X)
-    says = "blocks of a text of 20 words"
+    says = "blocks of a text of 20 tokens"
     for make in (AttentionMaps.from_capture, AttentionMaps.over_time, groups):
         with pytest.raises(ValueError, match=says):
             make(seen)
@@ -274,5 +274,5 @@ def test_longt5_transient_global_attention_raises():
     )  # fmt: skip
     with torch.no_grad(), capture(model := eval_model(transformers.LongT5EncoderModel(config))) as seen:
         model(input_ids=IDS)
-    with pytest.raises(ValueError, match="blocks of a text of 64 words"):
+    with pytest.raises(ValueError, match="blocks of a text of 64 tokens"):
         AttentionMaps.from_capture(seen)

@@ -133,7 +133,9 @@ def _view(
     _check_grid(grid, placed)
     before = max(found.first for one in placed.values() for found in one.grids)
     if len(names) > before:
-        raise ValueError(f"names has {len(names)} names, and there are {before} tokens before the first patch")
+        raise ValueError(
+            f"names has {len(names)} names, and {counted(before, 'token')} precede{'s' * (before == 1)} the first patch"
+        )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
     first = list(placed)[-1 if arrange == "steps" else 0]
