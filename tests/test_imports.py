@@ -24,7 +24,7 @@ SHARED = {
         "logits",
         "schema",
         "shapes",
-        "steps",
+        "indexed_batches",
         "suggestions",
         "validation",
     )
@@ -122,7 +122,7 @@ def test_packages_import_only_allowed_packages():
 
 def test_import_edges_are_found():
     found = {(package, name) for _, package, name in import_edges()}
-    assert {("models", "tfviz.layers"), ("view", "tfviz.look"), ("learn", "tfviz.steps")} <= found
+    assert {("models", "tfviz.layers"), ("view", "tfviz.look"), ("learn", "tfviz.indexed_batches")} <= found
     assert {package for package, _ in found} >= {
         "text",
         "layers",

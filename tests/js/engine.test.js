@@ -6,7 +6,7 @@ import { near, stub, tensor } from "./helpers.js";
 import { Engine } from "../../tfviz/view/js/engine/client.js";
 import { edited } from "../../tfviz/view/js/engine/edits.js";
 import { Machine } from "../../tfviz/view/js/engine/machine.js";
-import { OPERATIONS } from "../../tfviz/view/js/engine/operations.js";
+import { SUPPORTED_OPERATORS } from "../../tfviz/view/js/engine/operations.js";
 import { Products } from "../../tfviz/view/js/engine/products.js";
 import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
 import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/symbolic-sizes.js";
@@ -19,7 +19,7 @@ const integers = (shape, data) => ({ shape, dtype: "int64", data: Int32Array.fro
 const truths = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
 
 /** What an operation gives on a machine of its own. @param {string} name @param {...any} given */
-const run = (name, ...given) => OPERATIONS[name](new Machine(products), ...given);
+const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Machine(products), ...given);
 
 /** @param {any} result @param {number[]} shape @param {number[]} data */
 function is(result, shape, data) {

@@ -8,7 +8,7 @@ from torch import nn
 from tfviz import models, portable
 from tfviz.portable.language_model import export_language_model
 
-OPS = sorted(portable.OPERATIONS)
+OPS = sorted(portable.SUPPORTED_OPERATORS)
 LARGE = (2**31 - 1, -(2**31) + 1, 2**31, 2**63, 10**400, 65_536, 10**6, 50_000)
 ODD = (None, True, False, 0, 1, -1, 2, 3, 0.5, float("nan"), float("inf"), "", "words", "int64", "float32", "x" * 300)
 ODD += ([], {})

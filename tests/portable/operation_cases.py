@@ -46,7 +46,7 @@ async function evaluated(cases) {
         const machine = { products, storedWeight, empty, recycle, patternHook, node };
         seen.length = 0;
         try {
-            const made = [].concat(OPERATIONS[op](machine, ...given));
+            const made = [].concat(SUPPORTED_OPERATORS[op](machine, ...given));
             if (JSON.stringify(write(given)) !== before) throw new Error("an argument has changed");
             return { made: write(made), seen: write(seen) };
         } catch (error) { return { error: error.message }; } }); }

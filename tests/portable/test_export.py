@@ -36,7 +36,7 @@ def test_program_spec_describes_inputs_outputs_and_sites(program):
     assert program.spec["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
     assert program.spec["lengths"] == {"words": [1, 16]}
     assert program.sites == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
-    assert set(program.operations) <= portable.OPERATIONS
+    assert set(program.operations) <= portable.SUPPORTED_OPERATORS
     assert "linear" in program.operations
     assert "scaled_dot_product_attention" in program.operations
     assert json.loads(json.dumps(program.spec)) == program.spec

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.steps import Batches
+from tfviz.indexed_batches import Batches
 from tfviz.text import Buckets, Streams, add_special_tokens, pad, sentence_pairs
 from tfviz.text.subwords import CLS, EOS, PAD, SEP, SPECIAL_TOKENS
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz import validation
-from tfviz.steps import Batches, step_seed
+from tfviz.indexed_batches import Batches, step_seed
 
 Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
 BATCH_TYPES = (

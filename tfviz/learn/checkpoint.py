@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from tfviz import checks, files, schema
 from tfviz.learn import distributed, run_description
-from tfviz.learn.checks import check_optimizer_of
+from tfviz.learn.batch_checks import check_optimizer_of
 from tfviz.learn.state_tensors import (
     CheckpointMismatchError,
     check_model_tensors,

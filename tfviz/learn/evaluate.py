@@ -12,7 +12,7 @@ from tfviz.eval_mode import eval_mode as unchecked_eval_mode
 from tfviz.extras import extra
 from tfviz.hugging_face import shifts_labels
 from tfviz.learn.batch import Batch, check_batch, map_tensors
-from tfviz.learn.checks import check_labelled, check_labels, note_inputs, unpack
+from tfviz.learn.batch_checks import check_labelled, check_labels, note_inputs, unpack
 from tfviz.learn.losses import HF_IGNORE_INDEX, Loss, default
 from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits

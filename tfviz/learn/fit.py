@@ -11,9 +11,10 @@ import torch
 from torch import nn
 
 from tfviz import checks
+from tfviz.indexed_batches import Batches
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, length
-from tfviz.learn.checks import check_optimizer_of, check_trainable
+from tfviz.learn.batch_checks import check_optimizer_of, check_trainable
 from tfviz.learn.losses import Loss, default
 from tfviz.learn.optimizers import muon
 from tfviz.learn.prepared_model import PreparedModel
@@ -22,7 +23,6 @@ from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.training_run import Step, TrainingRun
 from tfviz.schema import describe
-from tfviz.steps import Batches
 from tfviz.validation import check_callable
 
 __all__ = ["Step", "fit"]

@@ -14,7 +14,7 @@ from torch.nn import functional
 from tfviz import checks
 from tfviz.hugging_face import is_hugging_face, shifts_labels
 from tfviz.learn.batch import Batch, tensors
-from tfviz.learn.checks import check_labelled, check_labels, unpack
+from tfviz.learn.batch_checks import check_labelled, check_labels, unpack
 from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
 from tfviz.schema import describe

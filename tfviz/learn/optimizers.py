@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.learn.checks import check_trainable
+from tfviz.learn.batch_checks import check_trainable
 from tfviz.learn.distributed import full_tensor, shard_like
 from tfviz.shapes import Float
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from tfviz.hugging_face import dispatched_device
 from tfviz.learn.accelerator import create_accelerator
 from tfviz.learn.batch import Batch, map_tensors, row_count, split, tensors
-from tfviz.learn.checks import check_loss_output, note_inputs
+from tfviz.learn.batch_checks import check_loss_output, note_inputs
 from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.gradient_checkpointing import CheckpointedBlocks
 from tfviz.learn.losses import Loss

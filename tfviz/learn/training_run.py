@@ -14,12 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import schema
+from tfviz.indexed_batches import Batches, step_seed
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, draw_batch, tensors
 from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.run_description import Config, first_difference
 from tfviz.learn.schedule import Schedule, lr_factor
-from tfviz.steps import Batches, step_seed
 
 
 @dataclass(frozen=True)

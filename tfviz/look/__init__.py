@@ -3,13 +3,13 @@
 The modules of a capture, in the order of the data flow:
 
     capture       opens a tracer; captured holds what it recorded, a mapping from sites to tensors
-    tracer        observes the forward of each module (module_stack) and each torch call (torch_state)
+    tracer        observes the forward of each module (module_stack) and each torch call (torch_modes)
     fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
                   external_kernels, multi_head)
     eager         attention in steps: softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          identifies the batch, head, query and key axes
     block_tracker positions of weights that cover a block of a text or a window of a picture (text_blocks)
-    recorder      edits a tensor, then stores it as numbers (quantize) or lazily (lazy, key_ranges)
+    recorder      edits a tensor, then stores it as numbers (quantization) or lazily (lazy, key_ranges)
     key_signatures
                   signatures of each invocation's keys, by which the invocations of one generated text are matched
 
@@ -21,7 +21,8 @@ The modules that use a capture:
     measures      numbers for each head (head_scores, map_statistics, ablate)
     edits         functions that replace weights or activations (activation_edits, edit_indices)
     block_paths   the paths of a model's blocks, for naming their sites
-    caveats       messages about what a capture could not observe or name (nearest_sites, error_hints)
+    capture_checks
+                  what a capture could not observe or name (nearest_sites, error_hints)
 """
 
 from tfviz.look import edits, measures

@@ -15,7 +15,7 @@ from torch import nn
 from tfviz import checks
 from tfviz.apply_edit import Edit, takes_site
 from tfviz.compiled import uncompiled
-from tfviz.look import caveats
+from tfviz.look import capture_checks
 from tfviz.look.captured import Capture
 from tfviz.look.error_hints import explain
 from tfviz.look.lazy import LazyStore
@@ -149,9 +149,9 @@ class _OpenCapture(AbstractContextManager[Capture]):
             raise
         state = self._tracer.state
         if error is None:
-            caveats.check(state)
+            capture_checks.check(state)
         elif state.recorder.grad and state.notes.without_grad and "does not require grad" in str(error):
-            raise ValueError(caveats.WITHOUT_GRADIENTS) from error
+            raise ValueError(capture_checks.WITHOUT_GRADIENTS) from error
         elif clear := explain(self._model, error):
             raise clear from error
 

@@ -17,14 +17,14 @@ from tfviz.look.key_signatures import KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import MaskFactory, Recorder, matches
 from tfviz.look.text_blocks import Block
-from tfviz.look.torch_state import untraced
+from tfviz.look.torch_modes import untraced
 
 MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare the number of heads
 
 
 @dataclass
 class Notes:
-    """Facts about a capture that `look.caveats` turns into messages; dictionaries without values are ordered sets.
+    """Facts about a capture that `look.capture_checks` turns into messages; dictionaries to None are sets.
 
     Attributes:
         softmaxes: modules that called a softmax, for attention or not.

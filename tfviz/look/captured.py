@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from tfviz.look import caveats
+from tfviz.look import capture_checks
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.map_arguments import check_batch_element
@@ -70,7 +70,7 @@ class Capture(Mapping[str, Tensor]):
     def _caveats(self) -> list[str]:
         """Messages about what the capture could not observe or name."""
         state = self._state
-        return state.caveats if isinstance(state, _StoredState) else caveats.of_capture(state)
+        return state.caveats if isinstance(state, _StoredState) else capture_checks.of_capture(state)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -89,7 +89,7 @@ class Capture(Mapping[str, Tensor]):
     def summary(self) -> str:
         """A line on the number of modules that look like attention, the number that gave maps, and their caveats."""
         state = self._state
-        return state.summary if isinstance(state, _StoredState) else caveats.summary(state)
+        return state.summary if isinstance(state, _StoredState) else capture_checks.summary(state)
 
     def over_time(self, site: str) -> list[Tensor]:
         """Return all invocations of a site, first to last; `AttentionMaps.over_time` joins patterns to one map."""
@@ -128,7 +128,7 @@ class Capture(Mapping[str, Tensor]):
         sites, inputs = self._seen_sites
         if site in sites or site in inputs:
             return f"{site!r} was not captured: name it, as in sites=[{site!r}] of look.capture or of the analysis"
-        return caveats.no_site(site, sites, inputs)
+        return capture_checks.no_site(site, sites, inputs)
 
     @property
     def _seen_sites(self) -> tuple[list[str], list[str]]:

@@ -18,7 +18,7 @@ from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
 from tfviz.look.text_blocks import Block
-from tfviz.look.torch_state import paused, untraced
+from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
 
 SOFTMAX_OPS = {

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.torch_state import ACTIVE_CAPTURES, SharedSetting, is_paused
+from tfviz.look.torch_modes import ACTIVE_CAPTURES, SharedSetting, is_paused
 from tfviz.shapes import Bool, Int
 
 KERNEL_GLOBAL = "__tfviz_kernel__"  # name in the globals of a kernel's module

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.torch_state import frames
+from tfviz.look.torch_modes import frames
 from tfviz.shapes import Bool, Int
 
 

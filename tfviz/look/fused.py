@@ -18,7 +18,7 @@ from tfviz.look.external_kernels import Kernel
 from tfviz.look.flex import compiled_mask_mod, is_compiled
 from tfviz.look.fused_weights import FusedWeights
 from tfviz.look.lazy import LazyStore
-from tfviz.look.torch_state import in_checkpoint, paused, untraced
+from tfviz.look.torch_modes import in_checkpoint, paused, untraced
 
 # The operator that `flex_attention` calls, which a mode observes first.
 FLEX_ATTENTION_OP = torch.ops.higher_order.flex_attention

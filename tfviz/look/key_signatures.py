@@ -17,7 +17,7 @@ from torch import Tensor
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.axes import Layout
 from tfviz.look.products import Product
-from tfviz.look.torch_state import frames
+from tfviz.look.torch_modes import frames
 from tfviz.shapes import Bool, Float, Int
 
 SIGNATURE_SIZE = 8  # numbers in the signature of a key

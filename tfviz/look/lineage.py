@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.products import Operation, Product, align_axes, index_along, strided_axes, sum_of_products
-from tfviz.look.torch_state import untraced
+from tfviz.look.torch_modes import untraced
 
 SHAPE_OPS = frozenset({
     "view", "reshape", "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "unsqueeze",

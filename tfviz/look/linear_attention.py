@@ -17,7 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.lineage import CAST_OPS, SHAPE_OPS
 from tfviz.look.products import Letters, Operation, index_along, is_learned, parse_einsum, strided_axes
-from tfviz.look.torch_state import untraced
+from tfviz.look.torch_modes import untraced
 
 
 class KeyValueSum(NamedTuple):

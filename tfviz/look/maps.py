@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.files import check_safetensors_name
-from tfviz.look import caveats, map_layers, quantization, serialization
+from tfviz.look import capture_checks, map_layers, quantization, serialization
 from tfviz.look.attention_call import ALL_PLACES
 from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyAttention
@@ -300,7 +300,7 @@ class AttentionMaps:
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
-        return caveats.of_weights(self.layers, self.mask)
+        return capture_checks.of_weights(self.layers, self.mask)
 
     @validated
     def save(self, path: str | Path) -> Path:

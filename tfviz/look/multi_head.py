@@ -14,7 +14,7 @@ from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 from tfviz.look.attention_call import is_unmasked
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.module_paths import is_within
-from tfviz.look.torch_state import CaptureMode, paused
+from tfviz.look.torch_modes import CaptureMode, paused
 
 # `multi_head_attention_forward` first passes itself to the active function mode. This is its body without that step, so
 # that the mode observes the calls inside it. Some libraries replace PyTorch's functions with wrappers.

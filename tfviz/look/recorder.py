@@ -17,7 +17,7 @@ from tfviz.look.key_signatures import History, KeyRecord
 from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantization import is_quantizable, quantize
-from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
+from tfviz.look.torch_modes import in_backward, in_checkpoint, in_functorch, untraced
 
 WEIGHT_SUFFIXES = ("pattern", "implicit")  # of sites that hold weights
 ATTENTION_SUFFIXES = (*WEIGHT_SUFFIXES, "scores", "softmax")  # of sites whose tensors are stored in the requested dtype

@@ -15,7 +15,7 @@ from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.products import align_axes
 from tfviz.look.quantization import dequantize, quantize
 from tfviz.look.recorder import Invocation
-from tfviz.look.torch_state import untraced
+from tfviz.look.torch_modes import untraced
 
 Replay = Callable[[int], Tensor]
 

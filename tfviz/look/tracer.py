@@ -62,7 +62,7 @@ from tfviz.look.lazy import LazyStore
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument, is_dense
 from tfviz.look.multi_head import MultiHeadForward
 from tfviz.look.recorder import Recorder
-from tfviz.look.torch_state import (
+from tfviz.look.torch_modes import (
     ACTIVE_CAPTURES,
     EAGER_MODE,
     HIDDEN_WARNINGS,

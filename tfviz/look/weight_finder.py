@@ -12,7 +12,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights
 from tfviz.look.products import Operation, Product, is_learned, tensors
-from tfviz.look.torch_state import untraced
+from tfviz.look.torch_modes import untraced
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, fx
 
-from tfviz.portable.operations import OMITTED_ARGUMENTS
+from tfviz.portable.supported_operators import OMITTED_ARGUMENTS
 from tfviz.portable.symbolic_sizes import Size, encode_size
 
 INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # larger integers are the end of a slice without one

@@ -13,8 +13,8 @@ from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
 from tfviz.portable.arguments import DATA_DEPENDENT, check_int32, dtype_name, encode_args, encode_shape
-from tfviz.portable.operations import OPERATIONS
 from tfviz.portable.program import quantize
+from tfviz.portable.supported_operators import SUPPORTED_OPERATORS
 
 IDENTITY_OPS = {  # tensors of a page are never modified in place
     "clone",
@@ -42,7 +42,7 @@ def is_supported(exported: ExportedProgram) -> bool:
 
 def _is_supported(node: fx.Node) -> bool:
     name = operation_name(node)
-    if name not in OPERATIONS:
+    if name not in SUPPORTED_OPERATORS:
         return not name
     names = (argument.name for argument in node.target._schema.arguments)  # type: ignore[union-attr]
     arguments = dict(zip(names, node.args)) | node.kwargs
@@ -132,7 +132,7 @@ class GraphReader:
             names = "; ".join(f"{name} (in {', '.join(sorted(paths))})" for name, paths in missing.items())
             raise ValueError(
                 f"the page's engine lacks {len(missing)} of the operations it needs: {names}; write these with "
-                "operations it has (tfviz.portable.OPERATIONS)"
+                "operations it has (tfviz.portable.SUPPORTED_OPERATORS)"
             )
 
     def _inputs(self, nodes: Sequence[fx.Node]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Look up and call PyTorch's operators by name; only those of `OPERATIONS` are allowed."""
+"""Look up and call PyTorch's operators by name; only those of `SUPPORTED_OPERATORS` are allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tfviz.portable.operations import OMITTED_ARGUMENTS, OPERATIONS
+from tfviz.portable.supported_operators import OMITTED_ARGUMENTS, SUPPORTED_OPERATORS
 
 # uninitialized memory could reveal earlier content
 REPLACED_OPS = {"empty.memory_format": "zeros", "empty_like": "zeros_like"}
@@ -49,9 +49,9 @@ def _overload(name: str) -> Any:
 
 
 def decompositions() -> dict[Any, Any]:
-    """Return PyTorch's decompositions except those of `OPERATIONS`, for `run_decompositions`."""
+    """Return PyTorch's decompositions except those of `SUPPORTED_OPERATORS`, for `run_decompositions`."""
     table = torch.export.default_decompositions()
-    for name in OPERATIONS:
+    for name in SUPPORTED_OPERATORS:
         table.pop(_overload(name), None)
     return table
 
@@ -61,10 +61,10 @@ def operator(name: str) -> Operator:
     """Return an operator by its name and overload, such as `add.Tensor`.
 
     Raises:
-        ValueError: the operator is not one of `OPERATIONS`.
+        ValueError: the operator is not one of `SUPPORTED_OPERATORS`.
     """
-    if name not in OPERATIONS:
-        raise ValueError(f"{name!r} is not an operation of a program; tfviz.portable.OPERATIONS lists them")
+    if name not in SUPPORTED_OPERATORS:
+        raise ValueError(f"{name!r} is not an operation of a program; tfviz.portable.SUPPORTED_OPERATORS lists them")
     overload = _overload(REPLACED_OPS.get(name, name))
     arguments = overload._schema.arguments
     parameters = tuple(
@@ -85,7 +85,7 @@ def call_operator(name: str, args: list[Any], device: str) -> Any:
         device: the device of tensors that the operator creates, "cpu" or "meta".
 
     Raises:
-        ValueError: the operator is not one of `OPERATIONS`; an id is out of the rows of an embedding.
+        ValueError: the operator is not one of `SUPPORTED_OPERATORS`; an id is out of the rows of an embedding.
     """
     called = operator(name)
     named = dict(zip([parameter.name for parameter in called.parameters], args))

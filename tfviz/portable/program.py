@@ -23,7 +23,8 @@ from tfviz.schema import describe
 class Program:
     """An exported model or function, which runs in a page without Python.
 
-    A program can name only the operations of `OPERATIONS`, and its parts are validated when it is constructed. So it is
+    A program can name only the operations of `SUPPORTED_OPERATORS`, and its parts are validated when it is constructed.
+    So it is
     safe to run a program from an untrusted source: it only computes with its tensors.
 
     Attributes:

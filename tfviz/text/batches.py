@@ -7,8 +7,8 @@ from torch import Tensor
 
 from tfviz.checks import as_integer, at_least, between, fits_memory, token_ids
 from tfviz.checks import seed as check_seed
+from tfviz.indexed_batches import step_seed
 from tfviz.shapes import Int, UInt8
-from tfviz.steps import step_seed
 
 __all__ = [
     "Batch", "EndlessBatches", "GrowingWindows", "Ids", "RepeatedTokens", "Streams", "Windows", "in_order",

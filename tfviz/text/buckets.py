@@ -11,8 +11,8 @@ from torch import Tensor
 
 from tfviz.checks import as_integer, at_least, token_ids
 from tfviz.checks import seed as check_seed
+from tfviz.indexed_batches import Batches
 from tfviz.shapes import Int
-from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from tfviz import checks
+from tfviz.indexed_batches import Batches
 from tfviz.schema import describe
-from tfviz.steps import Batches
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import PAD, SPECIAL_TOKENS, UNK
 from tfviz.text.tokenizer import BatchTokenizer

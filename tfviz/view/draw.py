@@ -1,4 +1,4 @@
-"""Drawings for the results of `view.interact`, such as `draw={"scores": view.draw.grid("words", "words")}`.
+"""Specify how results are drawn, for `view.interact`, such as `draw={"scores": view.draw.grid("words", "words")}`.
 
 Labels are a list, or the name of a control whose current words are used. `sentence` is a template for a sentence about
 the result, such as "{row} looks most at {col} ({percent})"; `tfviz.view.figures.sentences` lists its placeholders.
@@ -79,7 +79,7 @@ def grid(
     hatched: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a heatmap of [row, col], or several side by side of [grid, row, col]; small ones show their numbers.
+    """Specify a heatmap of [row, col], or several side by side of [grid, row, col]; small ones show their numbers.
 
     Args:
         rows: labels of the rows.
@@ -125,7 +125,7 @@ def bars(
     unit: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a bar with its number for each entry of [word].
+    """Specify a bar with its number for each entry of [word].
 
     Args:
         labels: the labels of the bars.
@@ -147,7 +147,7 @@ def bars(
 def stack(
     labels: Labels = None, *, title: str = "", budget: float | None = None, unit: str = "", sentence: str = ""
 ) -> Drawing:
-    """Draw one stacked bar of the parts in [part], each 0 or greater, with their sum above it.
+    """Specify one stacked bar of the parts in [part], each 0 or greater, with their sum above it.
 
     With a budget, the picture states whether the sum fits, such as "No: 144 of 80 GB", and a line marks the budget.
 
@@ -175,7 +175,7 @@ def lines(
     unit: str = "",
     sentence: str = "",
 ) -> Drawing:
-    """Draw a line over the columns for each row of [row, col], or a single line for [col].
+    """Specify a line over the columns for each row of [row, col], or a single line for [col].
 
     Args:
         rows: names of the lines.
@@ -200,7 +200,7 @@ def arrows(
     axes: tuple[str, str] = NO_NAMES,
     mark: Sequence[str] = (),
 ) -> Drawing:
-    """Draw vectors in the plane as arrows, from the origin to each point of [word, 2].
+    """Specify vectors in the plane as arrows, from the origin to each point of [word, 2].
 
     Args:
         labels: names of the vectors.
@@ -224,7 +224,7 @@ def dots(
     axes: tuple[str, str] = NO_NAMES,
     mark: Sequence[str] = (),
 ) -> Drawing:
-    """Draw points in the plane, [word, 2]; only its upper right quarter if no coordinate is below 0.
+    """Specify points in the plane, [word, 2]; only its upper right quarter if no coordinate is below 0.
 
     The arguments are those of `arrows`.
 
@@ -258,7 +258,7 @@ def words(
     ends: tuple[str, str] = NO_NAMES,
     sentence: str = "",
 ) -> Drawing:
-    """Draw words as running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
+    """Specify running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
     check_positive("limit", limit)
     check_sentence("words", sentence)
     return Drawing("words", title, _labels(labels), limit=limit, ends=ends, sentence=sentence)
@@ -272,7 +272,7 @@ def graph(
     limit: float | None = None,
     filled: bool = False,
 ) -> Drawing:
-    """Draw a directed graph: an edge for each nonzero cell of [from, to], thicker for larger absolute values.
+    """Specify a directed graph: an edge for each nonzero cell of [from, to], thicker for larger absolute values.
 
     Args:
         labels: the names of the nodes.
@@ -295,7 +295,7 @@ def graph(
 
 
 def number(*, title: str = "", unit: str = "", sentence: str = "") -> Drawing:
-    """Draw a single number in large type, with its unit; `sentence` may hold {value} and {percent}."""
+    """Specify a single number in large type, with its unit; `sentence` may hold {value} and {percent}."""
     check_sentence("number", sentence)
     return Drawing("number", title, unit=unit, sentence=sentence)
 

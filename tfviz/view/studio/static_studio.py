@@ -13,7 +13,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.look import AttentionMaps, capture
 from tfviz.view.figures.selection import check_head
 from tfviz.view.figures.static_figure import StaticFigure
-from tfviz.view.figures.studio import StudioPicture
+from tfviz.view.figures.text_studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
 MAX_TOKENS = 128  # of a text whose heads are drawn

@@ -6,7 +6,7 @@
 /** @import { Input } from "./program.js" */
 
 import { edited } from "./edits.js";
-import { OPERATIONS } from "./operations.js";
+import { SUPPORTED_OPERATORS } from "./operations.js";
 import { LoadedProgram, decode, toTensor } from "./program.js";
 import { bindLengths } from "./symbolic-sizes.js";
 import { asArray, sizeOf } from "./shape-utils.js";
@@ -171,7 +171,7 @@ export class Machine {
 
   /** @param {ProgramNode} node @param {Tensor[]} values @param {Lengths} lengths @returns {Tensor[]} */
   compute(node, values, lengths) {
-    const operation = OPERATIONS[node.op];
+    const operation = SUPPORTED_OPERATORS[node.op];
     if (!operation) throw new Error(`the engine has no operation ${node.op}`);
     this.node = node;
     return asArray(operation(this, ...node.args.map((argument) => decode(argument, values, lengths))));

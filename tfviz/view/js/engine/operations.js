@@ -57,6 +57,6 @@ function withContext(name, operation) {
 }
 
 /** @type {Record<string, Operation>} */
-export const OPERATIONS = Object.fromEntries(
+export const SUPPORTED_OPERATORS = Object.fromEntries(
   TABLES.flatMap((table) => Object.entries(table)).map(([name, operation]) => [name, withContext(name, operation)]),
 );

@@ -1,4 +1,4 @@
-"""Messages about a capture or maps: the modules that gave maps, possible gaps, suspicious numbers."""
+"""Check a capture and its maps: name modules that gave none, gaps and suspicious numbers; warn or raise."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""`OPERATIONS`: the names of the aten operators that the page's engine has (`view/js/engine/operations.js`).
+"""`SUPPORTED_OPERATORS`: the names of the aten operators that the page's engine has (`view/js/engine/operations.js`).
 
 These are the operators into which PyTorch decomposes others, and operators that are common in models or faster as one
 step. Other operators are decomposed into them; see `operators.decompositions`.
 """
 
-OPERATIONS = frozenset(
+SUPPORTED_OPERATORS = frozenset(
     """
     __and__.Scalar __and__.Tensor __lshift__.Scalar __lshift__.Tensor __or__.Scalar __or__.Tensor
     __rshift__.Scalar __rshift__.Tensor _native_batch_norm_legit_no_training _to_copy abs acos acosh add.Scalar
