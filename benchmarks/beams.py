@@ -86,7 +86,7 @@ def runs(shape: dict[str, int], length: int) -> dict[str, Run]:
         torch.testing.assert_close(model(source, target), theirs, atol=1e-4, rtol=1e-4)
 
     def tfviz() -> Tensor:
-        how = {"bos": BOS, "eos": EOS, "width": WIDTH, "alpha": 0.0, "max_new_tokens": length}
+        how = {"bos": BOS, "eos": EOS, "num_beams": WIDTH, "length_penalty": 0.0, "max_new_tokens": length}
         return generate.beam.search(model, source, **how).texts[:, 0, 1:]
 
     def transformers() -> Tensor:

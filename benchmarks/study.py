@@ -2,7 +2,7 @@
 
 A GPT-2 small (12 layers x 12 heads, width 768, vocabulary 50,257; random weights, the same for all) reads 32 prompts of
 16 tokens in float32. Each of its 144 heads is zeroed in a run of its own, and the difference of two logits at the last
-position is taken. tfviz does `study.patch(by="zero")`; TransformerLens and nnsight loop over heads in the way their
+position is taken. tfviz does `study.patch(source="zero")`; TransformerLens and nnsight loop over heads in the way their
 documentation gives: for them one head of each layer is run, and the time is multiplied up to all heads, since each run
 is a whole forward. The values of those heads are compared before anything is reported.
 

@@ -311,7 +311,7 @@ def live(chromium: BrowserType, empty: Path, maps: list[AttentionMaps], found: F
         found["zoom"] += page.evaluate("changes('zoom', 20)")
     with tab(chromium) as page:
         kernel = Kernel(page, empty)
-        kernel.make(few, budget=1e8)
+        kernel.make(few, max_bytes=1e8)
         found["heap 10"].append(kernel.heap(10))
         found["heap 50"].append(kernel.heap(40))
 

@@ -28,13 +28,13 @@ gpt = wide(models.GPT(len(tokenizer), **sizes))
 translator = wide(models.Transformer(len(tokenizer), len(tokenizer), **sizes))
 classifier = wide(models.Classifier(len(tokenizer), 2, **sizes))
 bert = wide(models.BERT(len(tokenizer), **sizes))
-exact = {"weights": "float32"}
+exact = {"dtype": "float32"}
 
 def twice(x):
     return {"twice": 2 * x}"""
 STUDIOS = [
     'view.write(gpt, tokenizer, "the plot", **exact)',
-    "view.translate(translator, (tokenizer, tokenizer), 'the plot', width=1, max_new_tokens=5, **exact)",
+    "view.translate(translator, (tokenizer, tokenizer), 'the plot', num_beams=1, max_new_tokens=5, **exact)",
     'view.classify(classifier, tokenizer, ["bad", "good"], "the plot was good", **exact)',
     'view.fill(bert, tokenizer, "the plot was good", masked=[1], **exact)',
     "view.interact(twice, x=(0.0, 4.0))",
@@ -44,7 +44,7 @@ ANSWERED = [
     "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
     'view.classify(classifier, tokenizer, ["bad", "good"], "the plot was good", kernel=True)',
     'view.fill(bert, tokenizer, "the plot was good", masked=[1], kernel=True)',
-    "view.translate(translator, tokenizer, 'the plot', width=1, max_new_tokens=5, kernel=True)",
+    "view.translate(translator, tokenizer, 'the plot', num_beams=1, max_new_tokens=5, kernel=True)",
     'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
 ]
 

@@ -62,7 +62,7 @@ def pixels():
 
 
 def image_studio(**given):
-    return view.classify_image(**{"model": vit(), "pixels": pixels(), "labels": LABELS, "weights": "float32", **given})
+    return view.classify_image(**{"model": vit(), "pixels": pixels(), "labels": LABELS, "dtype": "float32", **given})
 
 
 def hide_patches(hidden):
