@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 126_000,
   "interact.js": 128_500,
   "lesson.js": 1_400,
-  "maps-widget.js": 96_400,
-  "maps.js": 99_400,
+  "maps-widget.js": 98_000,
+  "maps.js": 101_000,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 171_500,
-  "patching.js": 171_000,
+  "patching-widget.js": 172_400,
+  "patching.js": 172_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 244_400,
-  "studios.js": 244_400,
+  "studios-widget.js": 245_000,
+  "studios.js": 245_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -176,6 +176,10 @@ CASES = [
         "view.flow(nn.functional.normalize, torch.ones(2, 3), mark=['x'])",
         "mark names 'x'; the values are input, denom",
     ),
+    (
+        "view.flow(nn.functional.normalize, torch.ones(2, 3), omit=['x'])",
+        "omit names 'x'; the values are input, denom",
+    ),
     ("view.tree([], ['a'])", f"no steps to draw; give {LIST}"),
     ("view.tree([beam([0, 1])], ['a', 'b'], row=1)", "row is 1; the batch has 1 texts"),
     ("view.tree([beam([0, 1])], ['a'])", "there are 1 tokens, and the texts hold the id 1; give a token for each id"),

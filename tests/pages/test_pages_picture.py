@@ -253,11 +253,11 @@ def test_steps_slider_selects_capture(open_view):
     parts = {f"step {n}": cross_maps(seed=n) for n in (1, 2, 3)}
     page = open_view(view.image(parts, WHITE, arrange="steps", token="sea"))
     hover(page, *cell_centre(page, 0, 0, words=0))
-    assert rounds_to(read(page)[2], weights(parts["step 3"], 0, 0)[0, 5])
-    control(page, "Step").fill("0")
+    assert rounds_to(read(page)[2], weights(parts["step 1"], 0, 0)[0, 5])
+    control(page, "Step").fill("2")
     settled(page)
     hover(page, *cell_centre(page, 0, 1, words=0))
-    assert rounds_to(read(page)[2], weights(parts["step 1"], 0, 0)[1, 5])
+    assert rounds_to(read(page)[2], weights(parts["step 3"], 0, 0)[1, 5])
 
 
 def test_block_values_are_marked_as_upper_bounds(open_view):

@@ -15,7 +15,7 @@ from tfviz import layers, view
 from tfviz.view.dataflow import trace
 from tfviz.view.figures.graph_layout import Box, layered_layout
 from tfviz.view.figures.palette import theme
-from tfviz.view.flow import _wrapped
+from tfviz.view.flow import _without, _wrapped
 
 WEIGHT = nn.Parameter(torch.ones(4, 3))
 SCALE = 2.0
@@ -311,6 +311,13 @@ def test_flow_colours_only_marked_values():
 
     assert coloured(mark=["scores"]) >= 1
     assert coloured(mark=["scores"]) < coloured()
+
+
+def test_flow_omits_named_values_and_their_lines():
+    whole, less = (view.flow(attend, torch.ones(5, 4), omit=omit).summary.split("\n")[1:] for omit in ((), ["scores"]))
+    assert less == [line for line in whole if not line.startswith("scores [")] != whole
+    parents = {value.name: value.parents for value in _without(trace(attend, (torch.ones(5, 4),), {}), ["scores"])}
+    assert all(parent < len(parents) for before in parents.values() for parent in before)
 
 
 @pytest.mark.parametrize(

@@ -152,9 +152,9 @@ def test_centre_patch_is_selected_without_class_token():
     }  # fmt: skip
 
 
-def test_steps_open_at_last_step():
+def test_steps_open_at_the_first():
     parts = {f"step {n}": maps(12, 5, key_tokens=list("abcde")) for n in range(3)}
-    assert view.image(parts, picture(), arrange="steps").document["state"]["part"] == 2
+    assert view.image(parts, picture(), arrange="steps").document["state"]["part"] == 0
 
 
 @pytest.mark.parametrize("style", ["light", "dark"])

@@ -262,7 +262,7 @@ def steps(
     drawn: Sequence[str] = (),
     max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show one head at successive steps of training or generation, with a slider that starts at the last step.
+    """Show one head at successive steps of training or generation, with a slider and a button that plays them.
 
     Rows and columns that a step does not have yet are blank, not zero.
 
@@ -289,7 +289,7 @@ def steps(
     sizes = [maps.shape[2:] for maps in parts.values()]
     marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else figures.NO_OUTLINE
     static_figure = figures.steps(parts, layer, head, title, divide, axes, marked, drawn)
-    state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
+    state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         static_figure,
         parts,

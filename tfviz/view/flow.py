@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ def flow(
     title: str = "",
     axes: Mapping[int, str] | None = None,
     mark: Sequence[str] = (),
+    omit: Sequence[str] = (),
     **kwargs: Any,
 ) -> StaticFigure:
     """Draw the data-flow graph of a function: each tensor with its shape and the expression that computes it.
@@ -46,10 +48,11 @@ def flow(
         title: the title; by default the name of the function, or of the module's class.
         axes: names for axes by their size, such as `{6: "word", 8: "d"}`.
         mark: names of the tensors to draw in colour, all others in grey; by default all are in colour.
+        omit: names of tensors to leave out, such as weights; the code that uses them stays.
         **kwargs: keyword arguments of the function.
 
     Raises:
-        LookupError: `mark` names a tensor that does not exist.
+        LookupError: `mark` or `omit` names a tensor that does not exist.
         ValueError: the source is not available, the function computes no tensor, or there are too many tensors.
         Exception: the function raises an exception.
     """
@@ -57,8 +60,11 @@ def flow(
     if not values:
         raise ValueError("no line of the function makes a tensor: there is nothing to draw")
     check_at_most(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")
-    if unknown := [name for name in mark if name not in {value.name for value in values}]:
-        raise LookupError(f"mark names {unknown[0]!r}; the values are {', '.join(value.name for value in values)}")
+    names = [value.name for value in values]
+    for argument, named in (("mark", mark), ("omit", omit)):
+        if unknown := [name for name in named if name not in names]:
+            raise LookupError(f"{argument} names {unknown[0]!r}; the values are {', '.join(names)}")
+    values = _without(values, omit)
     title = title or getattr(function, "__name__", type(function).__name__)
     labels = [_label(value, axes or {}) for value in values]
     boxes = [_box(label) for label in labels]
@@ -77,6 +83,16 @@ def flow(
         return figure
 
     return StaticFigure(draw, "\n".join([title, *(_summary(value, label) for value, label in zip(values, labels))]))
+
+
+def _without(values: Sequence[Value], omit: Collection[str]) -> list[Value]:
+    """Return the values other than those named, without the lines from those."""
+    kept = [index for index, value in enumerate(values) if value.name not in omit]
+    places = {index: place for place, index in enumerate(kept)}
+    return [
+        replace(values[index], parents=tuple(places[parent] for parent in values[index].parents if parent in places))
+        for index in kept
+    ]
 
 
 class Label(NamedTuple):

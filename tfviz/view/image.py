@@ -138,13 +138,12 @@ def _view(
         )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
-    first = list(placed)[-1 if arrange == "steps" else 0]
-    shown = placed[first]
+    shown = [*placed.values()][-1 if arrange == "steps" else 0]  # in the static figure
     layers, heads, *_ = shown.maps.shape
     layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
     token = shown.first_token(layer, head, start[2])
     static_figure = image_overlay(shown, image, layer, head, token, title)
-    state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
+    state = {"mode": "picture", "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "from" if shown.side == "rows" else "to"
     captures = {name: one.maps for name, one in placed.items()}
     document, data = heads_document(captures, state, title, max_bytes, arrange=arrange, note=_note(placed))

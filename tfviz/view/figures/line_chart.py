@@ -96,8 +96,18 @@ class LineChart:
         elif len(self.lines) > MAX_LINES_LEGEND_INSIDE:
             figure.legend(loc="outside right center")
         elif len(self.lines) > 1 or LINE_BREAK_NOTE in self._label(next(iter(self.lines))):
-            axes.legend()
+            self._add_legend(figure, axes)
         return figure
+
+    def _add_legend(self, figure: Figure, axes: Axes) -> None:
+        """Add a legend inside the axes if it covers no line there, and otherwise below them."""
+        legend = axes.legend()
+        figure.draw_without_rendering()  # places the legend
+        box = legend.get_window_extent()
+        paths = [line.get_transform().transform_path(line.get_path()) for line in axes.lines]
+        if any(path.intersects_bbox(box, filled=False) for path in paths):
+            legend.remove()
+            figure.legend(loc="outside lower center", ncols=2)
 
     def in_panels(self) -> Figure:
         """Draw a panel for each line, on a common scale, with the other lines faint behind it."""

@@ -2,6 +2,7 @@
 
 import { checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
+import { stepPlayer } from "./step-player.js";
 
 /** @import { HeadMode, HeadsState } from "../documents.js" */
 /** @import { Choices } from "../types.js" */
@@ -84,7 +85,7 @@ export class HeadControls {
   }
 
   /**
-   * Make the control for the parts: a slider for steps, which have an order; else buttons, or a list if there are many.
+   * Make the control for the parts: a player for steps, which have an order; else buttons, or a list if there are many.
    * @param {{ name: string }[]} parts
    */
   partControl(parts) {
@@ -97,7 +98,11 @@ export class HeadControls {
     if (this.choice.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
     /** @param {number} part */
     const choose = (part) => this.store.set({ part });
-    return slider("Step", { min: 0, max: parts.length - 1, value, text: (i) => parts[i].name, choose });
+    return stepPlayer(
+      parts.map(({ name }) => name),
+      value,
+      choose,
+    );
   }
 
   show() {
