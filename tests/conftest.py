@@ -1,6 +1,7 @@
 """Checks tensor shapes in tests: installs the jaxtyping import hook before tfviz is imported."""
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 
@@ -12,6 +13,28 @@ from beartype import BeartypeConf, beartype
 from jaxtyping import install_import_hook
 
 checked = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int may stand where a float is asked for
+jaxtyped = jaxtyping.jaxtyped
+SHAPE = re.compile(r"\b(Bool|Float|Int|UInt8)\[")
+
+
+def jaxtyped_if_shaped(*, typechecker):
+    """Compare shapes in functions that have some; others are checked by beartype alone, and inner ones not at all.
+
+    jaxtyping binds the arguments of each call, and beartype compiles an inner function whenever the outer one runs: for
+    all functions together that takes most of the time of many tests. Names that a module imports for type checkers
+    alone are a matter for jaxtyping, which leaves them out; beartype would miss them.
+    """
+
+    def decorated(target):
+        is_class = isinstance(target, type)
+        if is_class or "TYPE_CHECKING" in target.__globals__ or SHAPE.search(str(target.__annotations__)):
+            return jaxtyped(typechecker=typechecker)(target)
+        return target if "<locals>" in target.__qualname__ else typechecker(target)
+
+    return decorated
+
+
+jaxtyping.jaxtyped = jaxtyped_if_shaped
 hook = install_import_hook("tfviz", "conftest.checked")
 
 from tfviz.portable import export  # noqa: E402 (the hook must be there first)

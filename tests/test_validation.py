@@ -9,10 +9,14 @@ from typing import Any, Literal
 import numpy
 import pytest
 import torch
+from beartype.roar import BeartypeException
+from jaxtyping import TypeCheckError
 from torch import Tensor, nn
 
 from tfviz import validation
 from tfviz.coercion import coerce
+from tfviz.generate.beam_state import topk
+from tfviz.view.figures.formatting import shorten
 
 PACKAGES = ["generate", "layers", "layers.masks", "layers.positions", "learn", "learn.losses", "learn.evaluate"]
 PACKAGES += ["learn.schedule", "learn.checkpoint", "look", "look.measures", "look.edits", "models", "portable", "text"]
@@ -148,3 +152,12 @@ def test_values_in_messages_are_short():
         (torch.ones(2, 3), "a tensor of shape [2, 3]"), (nn.LSTM(1, 1), "an LSTM"), (nn.GRU, "the class GRU"),
     ):  # fmt: skip
         assert validation.describe(value) == shown
+
+
+def test_shapes_and_types_are_checked_inside_the_package():
+    """As `conftest.py` sets it up: shapes where a function has some, types elsewhere."""
+    assert topk(torch.rand(3, 5), 2)[0].shape == (3, 2)
+    with pytest.raises(TypeCheckError):
+        topk(torch.rand(3), 2)
+    with pytest.raises(BeartypeException):
+        shorten(b"bytes", 3)

@@ -80,8 +80,8 @@ def test_greedy_and_beam_search_match_python(studio):
             assert sums == pytest.approx([total for _, total, _ in columns[-1]], abs=1e-3)
 
 
-@pytest.mark.parametrize(("weights", "off_by"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_probabilities_match_torch(studio, weights, off_by):
+@pytest.mark.parametrize(("dtype", "off_by"), [("float32", 1e-4), ("float16", 2e-2)])
+def test_probabilities_match_torch(studio, dtype, off_by):
     made, shown = translated(dtype=dtype, num_beams=4)
     told = studio(shown).evaluate("window.told")
     runs = [one for one in told if one["run"] == "decode" and not one["edits"]]
@@ -94,7 +94,7 @@ def test_probabilities_match_torch(studio, weights, off_by):
             expected = made.decode(target, memory)
         found = tensor(one["outputs"]["logits"])
         torch.testing.assert_close(found.softmax(-1), expected.softmax(-1), rtol=0, atol=off_by)
-        if weights == "float32":
+        if dtype == "float32":
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
 
 

@@ -54,7 +54,7 @@ def of_vit(model, layer):
     return linears(part.q_proj, part.k_proj, part.v_proj, part.o_proj)
 
 
-def as_uint8(attention, heads):
+def packed(attention, heads):
     """Those of tfviz's `MultiHeadAttention`, or of `nn.MultiheadAttention`."""
     weight = attention.in_proj.weight if hasattr(attention, "in_proj") else attention.in_proj_weight
     return *(columns(part.T, heads) for part in weight.chunk(3)), attention.out_proj.weight.T.unflatten(0, (heads, -1))
@@ -290,7 +290,7 @@ class OwnAttention(nn.Module):
         self.between = between
 
     def forward(self, x, values):
-        query, key, value = self.as_uint8(x).unflatten(2, (3, 3, 2)).permute(2, 0, 3, 1, 4)
+        query, key, value = self.packed(x).unflatten(2, (3, 3, 2)).permute(2, 0, 3, 1, 4)
         if self.between == "values" and values:
             value = value + values[0]
         values.append(value)
