@@ -112,3 +112,11 @@ def test_code_that_is_hidden_in_the_notebook_is_folded(tmp_path):
     hidden.metadata.jupyter.source_hidden = True
     text = page(tmp_path, plain, hidden)
     assert re.findall(r'<details class="code"( open[^>]*)?>', text) == [' open=""', ""]
+
+
+def test_long_code_above_a_result_is_folded_under_what_it_defines(tmp_path):
+    long, outputs = "def half(x):\n" + "    x = x / 2\n" * 12 + "    return x", [v4.new_output("stream", text="1")]
+    cells = v4.new_code_cell(long, outputs=outputs), v4.new_code_cell(long), v4.new_code_cell("1", outputs=outputs)
+    text = page(tmp_path, *cells)
+    assert re.findall(r'<details class="code"( open[^>]*)?>', text) == ["", ' open=""', ' open=""']
+    assert "Code, 14 lines: half" in text

@@ -36,12 +36,18 @@ def test_fold_all_button_survives_reload(new_page, lesson):
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
     button.click()
     assert cells.evaluate_all(SHOWS_CODE) == [False, False, False]
-    assert button.text_content() == "Show code"
+    assert button.text_content() == "Show all code"
     page.reload()
     assert cells.evaluate_all(SHOWS_CODE) == [False, False, False]
     cells.nth(1).locator("summary").press("Enter")
     assert cells.evaluate_all(SHOWS_CODE) == [False, True, False]
     button.click()
+    assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
+    assert button.text_content() == "Hide all code"
+    cells.nth(2).locator("summary").press("Enter")
+    page.get_by_role("button", name="Show all code").wait_for()
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
 
 

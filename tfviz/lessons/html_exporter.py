@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
 from tfviz.lessons.html_parts import Heading, scrolling_table
 
+MAX_OPEN_LINES = 12  # of code above a result; longer code is folded at first
+MAX_NAMES = 3  # in the summary of folded code
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # inserted into headings by nbconvert
 
 
@@ -28,6 +31,30 @@ def mathml(formula: str, display: str = "inline") -> str:
         return f"<code>{html.escape(f'{sign}{formula}{sign}')}</code>"
 
 
+def folds(cell: Mapping[str, Any]) -> bool:
+    """Return whether the code of a cell is folded at first: hidden in the notebook, or long above a result."""
+    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
+    return hidden or (bool(cell["outputs"]) and len(cell["source"].strip().splitlines()) > MAX_OPEN_LINES)
+
+
+def code_summary(source: str) -> str:
+    """Return the number of lines of a cell and what it defines or, at its end, calls.
+
+    >>> code_summary("def half(x):\\n    return x / 2"), code_summary("view.heads(maps)")
+    ('Code, 2 lines: half', 'Code, 1 line: view.heads')
+    """
+    lines = len(source.strip().splitlines())
+    size = f"Code, {lines} line{'s' * (lines > 1)}"
+    try:
+        body = ast.parse(source).body
+    except SyntaxError:  # a command of IPython
+        return size
+    names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    if not names and body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Call):
+        names = [ast.unparse(body[-1].value.func)]
+    return f"{size}: {', '.join(names[:MAX_NAMES])}" if names else size
+
+
 class MathMLExporter(HTMLExporter):
     """An exporter of notebooks to HTML with formulas as MathML; nbconvert's own loads MathJax from the network.
 
@@ -40,6 +67,10 @@ class MathMLExporter(HTMLExporter):
     relink: Callable[[str], str] = staticmethod(str)
     addresses: Mapping[str, str] = {}
     headings: list[Heading]
+
+    def default_filters(self) -> Any:
+        yield from super().default_filters()
+        yield from (("folds", folds), ("code_summary", code_summary))
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> Any:
         self.headings = []

@@ -1,6 +1,6 @@
 // A lesson's page: the contents list marks the section that is being read, and code folds cell by cell or all at once.
 
-const FOLDED = "tfviz: code is folded"; // in localStorage
+const OPEN = "tfviz: all code is open"; // in localStorage
 
 /** Mark in the contents list the last heading that stands in the upper quarter of the window or above it. */
 function markSections() {
@@ -24,42 +24,50 @@ function markSections() {
   for (const [, heading] of sections) observer.observe(heading);
 }
 
-/** Return whether the reader has folded code, as far as the browser remembers. */
-function wasFolded() {
+/** Return whether the reader wants all code open, as far as the browser remembers. @returns {boolean | null} */
+function remembered() {
   try {
-    return localStorage.getItem(FOLDED) === "true";
+    return JSON.parse(localStorage.getItem(OPEN) ?? "null");
   } catch {
-    return false;
+    return null;
   }
 }
 
-/** @param {boolean} folded */
-function remember(folded) {
+/** @param {boolean} open */
+function remember(open) {
   try {
-    localStorage.setItem(FOLDED, String(folded));
+    localStorage.setItem(OPEN, String(open));
   } catch {
     // this page may not store anything
   }
 }
 
-/** Let the button fold all code. */
+/** Let the button open all code, or fold it if all is open. What is printed is open. */
 function foldCode() {
   const button = /** @type {HTMLButtonElement | null} */ (document.querySelector(".fold-all"));
-  /** @type {NodeListOf<HTMLDetailsElement>} */
-  const cells = document.querySelectorAll("details.code");
+  /** @type {HTMLDetailsElement[]} */
+  const cells = [...document.querySelectorAll(/** @type {"details"} */ ("details.code"))];
   if (!button || !cells.length) return;
-  let folded = false;
-  const fold = () => {
-    folded = !folded;
-    for (const cell of cells) cell.open = !folded;
-    button.textContent = folded ? "Show code" : "Hide code";
+  const allOpen = () => cells.every((cell) => cell.open);
+  const name = () => {
+    button.textContent = allOpen() ? "Hide all code" : "Show all code";
+  };
+  /** @param {boolean} open */
+  const set = (open) => {
+    for (const cell of cells) cell.open = open;
+    name();
   };
   button.addEventListener("click", () => {
-    fold();
-    remember(folded);
+    const open = !allOpen();
+    set(open);
+    remember(open);
   });
+  for (const cell of cells) cell.addEventListener("toggle", name);
+  addEventListener("beforeprint", () => set(true));
+  const open = remembered();
+  if (open !== null) set(open);
+  name();
   button.hidden = false;
-  if (wasFolded()) fold();
 }
 
 /** Let keys scroll what is wider than the page; not every browser does so by itself. */

@@ -96,8 +96,11 @@ def colour(at: int) -> int:
 
 
 def _colour_of(panel: ResultPanel, at: int) -> str:
+    """Return the colour of a point: with marked ones, the marked alone have colours, which begin with the first."""
     names = panel.row_labels(len(panel.values))
-    return soft() if panel.mark and names[at] not in panel.mark else f"C{colour(at)}"
+    if panel.mark and names[at] not in panel.mark:
+        return soft()
+    return f"C{colour(sum(name in panel.mark for name in names[:at]) if panel.mark else at)}"
 
 
 def lowest(panel: ResultPanel) -> float:

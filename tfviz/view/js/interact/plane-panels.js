@@ -42,7 +42,10 @@ class PlanePanel extends Panel {
 
   /** @param {number} i */
   ink(i) {
-    return this.mark.length && !this.mark.includes(this.words[i]) ? this.theme.soft : inkOf(this.theme, i);
+    const { mark, words, theme } = this;
+    if (!mark.length) return inkOf(theme, i);
+    if (!mark.includes(words[i])) return theme.soft;
+    return inkOf(theme, words.slice(0, i).filter((word) => mark.includes(word)).length);
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
