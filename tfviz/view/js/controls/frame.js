@@ -58,7 +58,7 @@ export class Frame {
     this.help = h(
       "details",
       {},
-      h("summary", {}, "Keys"),
+      h("summary", {}, "Shortcuts"),
       h("dl", {}, ...options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
     );
     this.header = h("header", {}, this.title, this.subject);

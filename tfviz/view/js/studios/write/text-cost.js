@@ -29,7 +29,7 @@ const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of 
 
 /** @param {string} unit */
 const costHelp = (unit) =>
-  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1); less is better`;
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1 whatever the slider says); less is better`;
 
 /** A line that describes the cost of a text, and bars of its tokens. */
 export class TextCost {
