@@ -86,7 +86,7 @@ def test_document_contains_prediction_and_patch_grid():
     assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert len(described["words"]) == 13
     state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "off")}
-    assert state == {"hidden_patches": [], "label": best, "shade": "nothing", "off": []}
+    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "off": []}
     assert shown.html() == image_studio().html()
 
 

@@ -90,7 +90,7 @@ def classify_image(
         "labels": list(labels), "image": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
         "state": {
             **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),
-            "shade": "nothing",
+            "shade": "attention",
         },
     }  # fmt: skip
 

@@ -8,7 +8,7 @@ import { button } from "../small-elements.js";
 /** @import { Profile } from "../../base/patch-grid.js" */
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
 
-const COUNT = 4;
+const COUNT = 3;
 const SIDE = 72; // pixels of a small picture
 const CONTEXT = 0.5; // patches of the picture that are drawn around each
 
@@ -30,17 +30,21 @@ export class AttendedPatches {
     const ratio = globalThis.devicePixelRatio || 1;
     const hidden = new Set(studio.hidden);
     this.list.replaceChildren(
-      ...this.strongest(profile).map((patch) => {
+      ...this.strongest(profile).map((patch, i, all) => {
         const covered = hidden.has(patch);
         const weight = percent(profile.values[patches.first + patch]);
         const toggle = () => studio.hide(covered ? [...hidden].filter((other) => other !== patch) : [...hidden, patch]);
         const name = `${studio.patchName(patch)}: ${weight} of its attention; ${covered ? "bring it back" : "hide it"}`;
-        return button([this.crop(patch, Math.round(SIDE * ratio)), h("span", {}, weight)], toggle, {
-          class: covered ? "crop covered" : "crop",
-          title: name,
-          "aria-label": name,
-          "aria-pressed": String(covered),
-        });
+        return button(
+          [this.crop(patch, Math.round(SIDE * ratio)), h("span", {}, all.length > 1 ? `${i + 1} · ${weight}` : weight)],
+          toggle,
+          {
+            class: covered ? "crop covered" : "crop",
+            title: name,
+            "aria-label": name,
+            "aria-pressed": String(covered),
+          },
+        );
       }),
     );
   }

@@ -232,7 +232,8 @@ export class ClassifyImageStudio extends Studio {
     this.resetButton.hidden = !this.hidden.length;
     this.scale.hidden = !shading;
     if (shading) this.scale.replaceChildren(...scaleParts(this.frame.theme, shading, this.verdict.labelText));
-    this.pane.show(this.hidden, shading, this.topPatch);
+    const { profile } = this;
+    this.pane.show(this.hidden, shading, profile ? this.attended.strongest(profile) : []);
   }
 
   /** What the chosen head gives each token; null if it is off or not known yet. */
@@ -257,7 +258,7 @@ export class ClassifyImageStudio extends Studio {
   showSource() {
     if (this.topPatch === null) this.sourceLabel.textContent = "";
     else if (this.store.get("shade") === "attention") this.showShadingHead(this.shadingName);
-    else this.sourceLabel.textContent = "Outlined: where it looks most";
+    else this.sourceLabel.textContent = "Numbered: where it looks most";
     this.attended.show(this.profile);
     this.showPicture();
   }

@@ -25,6 +25,7 @@ const SIZES = [
   { maxWidth: Infinity, scale: 1.45 },
 ];
 const INITIAL_WIDTH = 300;
+const BADGE = 14; // pixels of the square with a patch's rank
 const GRID_LINES = [
   ["#fff", 0.6, -0.5],
   ["#000", 0.3, 0],
@@ -38,8 +39,8 @@ export class PatchPane {
   cursor = 0;
   /** @type {Set<number>} */
   hidden = new Set();
-  /** @type {number | null} the patch that is looked at most */
-  attended = null;
+  /** @type {number[]} the patches that are looked at most, strongest first */
+  attended = [];
   /** @type {Grid | null} what the patches are shaded by */
   grid = null;
   /** @type {{ hides: boolean, earlier: number[], end: () => void } | null} a stroke of the pointer */
@@ -168,8 +169,8 @@ export class PatchPane {
     consume(event);
   }
 
-  /** @param {number[]} hidden @param {Grid | null} grid @param {number | null} attended the patch that is outlined */
-  show(hidden, grid, attended = null) {
+  /** @param {number[]} hidden @param {Grid | null} grid @param {number[]} attended the patches that are outlined and numbered */
+  show(hidden, grid, attended = []) {
     this.attended = attended;
     this.hidden = new Set(hidden);
     this.grid = grid;
@@ -216,8 +217,18 @@ export class PatchPane {
       ]))
         pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: ink, lineWidth });
     };
-    if (attended !== null) outline(attended, theme.ramp);
+    attended.forEach((patch, i) => {
+      outline(patch, theme.ramp);
+      if (attended.length > 1) this.number(pen, i + 1, corner(patch));
+    });
     if (pointed !== null) outline(pointed, theme.ink);
+  }
+
+  /** Write a patch's rank into its corner. @param {Pen} pen @param {number} rank @param {number[]} corner */
+  number(pen, rank, [x, y]) {
+    const { theme } = this;
+    pen.rect(x + 1, y + 1, BADGE, BADGE, { fill: theme.ramp });
+    pen.text(x + 1 + BADGE / 2, y + 1.5 + BADGE / 2, String(rank), { fill: theme.page, align: "center", bold: true });
   }
 
   /**
