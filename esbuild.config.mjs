@@ -31,11 +31,11 @@ const LIMITS = {
   "maps.js": 101_000,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 172_400,
-  "patching.js": 172_000,
+  "patching-widget.js": 173_400,
+  "patching.js": 173_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 245_000,
-  "studios.js": 245_000,
+  "studios-widget.js": 246_600,
+  "studios.js": 246_600,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

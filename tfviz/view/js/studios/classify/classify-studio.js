@@ -274,7 +274,10 @@ export class ClassifyStudio extends TextStudio {
     if (!answer || !compared) return [];
     const now = softmax(answer.logits);
     const unedited = compared === answer ? null : softmax(compared.logits);
-    return this.described.labels.map((name, i) => ({ name, share: now[i], other: unedited && unedited[i] }));
+    return this.described.labels.map((name, i) => {
+      const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
+      return { name, share: now[i], other: unedited && unedited[i], kind };
+    });
   }
 
   /** @returns {Drawing} */

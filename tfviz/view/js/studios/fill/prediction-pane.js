@@ -3,7 +3,7 @@
 
 import { focusedIn, h, tabs } from "../../base/elements.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
-import { guessBars, sideTitle } from "./predictions.js";
+import { guessBars, likeliest, sideTitle } from "./predictions.js";
 import { guessText, idsOrNull } from "./causal-predictions.js";
 import { joinPresent } from "../small-elements.js";
 
@@ -66,6 +66,7 @@ export class PredictionPane {
     const { segment, both } = gap;
     const name = quotedExcerpt(segment.text, 30);
     const marked = studio.edits.length ? "the line: with all heads on" : "";
+    const top = this.sharedWords(gap);
     const parts = both.map(({ place, shares, baseline }) => {
       const original = segment.ids[place - segment.at];
       const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
@@ -73,20 +74,38 @@ export class PredictionPane {
       return guessBars(
         ["Both sides", joinPresent([piece, marked], " ")],
         { shares, baseline, tokenizer: studio.tokenizer },
-        { typed: original, takes },
+        { typed: original, takes, top },
       );
     });
-    if (studio.described.compare_with) parts.push(this.leftBars(gap));
+    if (studio.described.compare_with) parts.push(this.leftBars(gap, top));
+    const sides = top
+      ? "sides two-sided butterfly"
+      : both.length === 1 && parts.length === 2
+        ? "sides two-sided"
+        : "sides";
     return h(
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
       h("b", {}, name),
-      h("div", { class: both.length === 1 && parts.length === 2 ? "sides two-sided" : "sides" }, ...parts),
+      h("div", { class: sides }, ...parts),
     );
   }
 
-  /** @param {Gap} gap */
-  leftBars({ segment, both, left }) {
+  /**
+   * Return the words that one of the two models finds likeliest, and the word as typed, in the order of the larger
+   * probability; null if the models do not guess the same single token.
+   * @param {Gap} gap
+   * @returns {number[] | null}
+   */
+  sharedWords({ segment, both, left }) {
+    if (both.length !== 1 || !left || "problem" in left || left.tokenizer !== this.studio.tokenizer) return null;
+    const [{ place, shares }] = both;
+    const top = likeliest(shares.map((share, id) => Math.max(share, left.shares[id])));
+    return [...new Set([...top, segment.ids[place - segment.at]])];
+  }
+
+  /** @param {Gap} gap @param {number[] | null} top the words to show, if not the likeliest */
+  leftBars({ segment, both, left }, top) {
     const { studio } = this;
     const remark = (/** @type {string} */ text) =>
       h("div", { class: "shares left-only" }, sideTitle([LEFT_ONLY, text]));
@@ -101,7 +120,7 @@ export class PredictionPane {
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
-    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, tokenizer }, { typed, takes });
+    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, tokenizer }, { typed, takes, top });
     list.classList.add("left-only");
     return list;
   }

@@ -22,7 +22,7 @@ const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
 /** @param {NumberList} shares */
-const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
+export const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
 
 /** @param {Guesses} guesses @returns {Share[]} */
 export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
@@ -36,10 +36,11 @@ export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
  * @param {[name: string, remark: string]} heading
  * @param {Guesses} guesses
- * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: returns the action that fills a guess in
+ * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null, top?: number[] | null }} options
+ *   takes: returns the action that fills a guess in; top: the words to show, if not the likeliest
  */
-export function guessBars(heading, { shares, baseline = null, tokenizer }, { typed, takes }) {
-  const top = likeliest(shares);
+export function guessBars(heading, { shares, baseline = null, tokenizer }, { typed, takes, top: given = null }) {
+  const top = given ?? likeliest(shares);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
     ...ids.map((id) => {
