@@ -94,7 +94,7 @@ def test_steps_default_to_one_epoch():
     assert len(run(gpt(), None, LOADERS["in order"]())) == 5
     assert len(run(gpt(), None, [windows()[0]] * 3)) == 3
     for batches in (LOADERS["no length"](), windows(), iter([])):
-        with pytest.raises(ValueError, match=r"of no known length: give steps"):
+        with pytest.raises(ValueError, match=r"whose length is unknown; give steps"):
             fit(gpt(), batches)
 
 
