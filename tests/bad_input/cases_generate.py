@@ -56,7 +56,7 @@ CASES = [
     ("search(bos=99)", "id 99 is not one of the model's 11 tokens"),
     ("beam.search(pair, source[0], bos=1, eos=2)", r"source is \[3\]; give texts of at least one token"),
     ("beam.search(pair, source[:, :0], bos=1, eos=2)", r"source is \[2, 0\]"),
-    ("generate.translate(reader, 'one two', words)", "one string where many texts are meant"),
+    ("generate.translate(reader, 'one two', words)", "texts is one string; give a list"),
     ("generate.translate(reader, ['one'], words, max_tokens=0)", "max_tokens is 0; it must be at least 1"),
     ("generate.translate(reader, ['one'], words, eos='[NONE]')", r"'\[NONE\]' is not one of the"),
     ("generate.translate(reader, ['one', ''], words, eos=None)", "one of the texts is empty"),

@@ -128,7 +128,7 @@ CASES = [
             ("{'ids': ids[0]}", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
             (
                 "(ids, ids[:, 0])",
-                r"ids: \[2, 3\], \[2\]; a tuple holds .*; of a batch \(ids, targets\), give the ids alone, batch\[0\]$",
+                r"ids: \[2, 3\], \[2\]; a tuple holds .*; of \(ids, targets\), give ids alone, batch\[0\]$",
             ),
             ("[ids, ids[:, 0]]", r"a list holds the model's positional arguments; .* give ids alone, batch\[0\]$"),
             ("{'ids': ids, 'label': ids[:, 0]}", r"ids: \[2, 3\], \[2\]; leave label out, or give ids"),

@@ -154,7 +154,7 @@ CASES = [
     ),
     ("words['[NONE]']", r"'\[NONE\]' is not one of the 12 tokens"),
     ("words[5]", "token is 5"),
-    ("words.encode_batch('one')", "one string where many texts are meant"),
+    ("words.encode_batch('one')", "texts is one string; give a list"),
     ("words.encode_batch(['one', b'two'])", r"texts\[1\] is b'two'"),
     ("words.decode([99])", "id 99 is not one of the 12 tokens"),
     ("words.decode([-1])", "id -1 is not one of"),

@@ -136,5 +136,5 @@ class Epochs:
         self._iterator = iter(self.loader)
         for batch in self._iterator:
             return batch
-        once = "it is an iterator, which ends once" if self._iterator is self.loader else "its epoch is empty"
-        raise LookupError(f"the loader has given {self._step} batches and {once}")
+        once = "it is an iterator, and can be read once" if self._iterator is self.loader else "its epoch is empty"
+        raise LookupError(f"the loader ended after {self._step} batches: {once}")

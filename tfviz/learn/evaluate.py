@@ -212,7 +212,7 @@ def _link_set(name: str, links: Iterable[Link]) -> set[Link]:
 
 def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if isinstance(hypotheses, str) or isinstance(references, str):
-        raise ValueError("one string where many texts are meant; give a list")
+        raise ValueError("hypotheses and references are lists of texts, not one string; give lists")
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
             f"there are {len(hypotheses)} texts, {len(references)} references; give one reference for "

@@ -106,7 +106,7 @@ def check(state: CaptureState) -> None:
     for caveat, holds in {
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
         WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
-        f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
+        f"some parts were not captured: {_unseen_parts(state)}": stack.unseen,
         f"weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
         f"weights that may belong to several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:MAX_SITES_LISTED])}; give their axes, as in capture(model, axes='(b h=8) q k')": (

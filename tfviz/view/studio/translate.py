@@ -241,8 +241,7 @@ def _check_tokenizers(programs: Mapping[str, Any], source: Any, target: Any) -> 
         "logits"
     ]
     requirements.check_logits_width(logits.shape[-1], target, "the target's tokenizer")
-    if not logits[..., : len(target)].isfinite().all():
-        raise ValueError("the model's logits are not finite; check its weights")
+    requirements.check_finite(logits[..., : len(target)])
 
 
 def _greedy(
