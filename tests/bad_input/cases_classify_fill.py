@@ -66,5 +66,5 @@ CASES = [
     ('fill(model=gpt())', 'GPT reads from left to right and does not see the tokens after a masked word'),
     ("view.write(nn.Linear(2, 2), tokenizer, 'a b')", 'Linear cannot be called with ids of tokens'),
     ('view.controls.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),
-    ("classify(labels=['a', 'a'])", 'labels are .*, where two are alike'),
+    ("classify(labels=['a', 'a'])", 'labels are .*, with a duplicate'),
 ]  # fmt: skip

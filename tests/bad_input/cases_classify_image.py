@@ -36,7 +36,7 @@ CASES = [
     ("ask(pixels=torch.rand(1, 4, 4))", r"ViT cannot read pixels of the shape \[1, 1, 4, 4\]"),
     ("ask(pixels=torch.rand(3, 4, 4).double())", r"ViT cannot read pixels of the shape \[1, 3, 4, 4\]"),
     ("ask(labels=['no', 'yes', 'so'])", r"labels has 3 names, and for one picture .* \[1, 2\]; it must be \[1, 3\]"),
-    ("ask(labels=['no', 'no'])", "labels are .*, where two are alike"),
+    ("ask(labels=['no', 'no'])", "labels are .*, with a duplicate"),
     ("ask(labels='ab')", "labels is 'ab'"),
     ("ask(model=sick())", "the model's logits are not finite"),
     ("ask(model=ViT(3))", r"the patches of ViT cannot be found: its 3 tokens fit no grid of 4 × 4 pixels; give grid="),

@@ -186,7 +186,10 @@ def test_beam_sums_match_one_full_decoder_pass():
     ("use", "says"),
     [
         (lambda: generate.ids(t5(), PROMPT, 3), "T5ForConditionalGeneration is an encoder-decoder"),
-        (lambda: beam.search(causal("gpt2"), PROMPT[None], bos=1, eos=2), "GPT2LMHeadModel goes on with a text"),
+        (
+            lambda: beam.search(causal("gpt2"), PROMPT[None], bos=1, eos=2),
+            "GPT2LMHeadModel is a decoder without a source",
+        ),
         (lambda: generate.ids(causal("gpt2").transformer, PROMPT, 3), "GPT2Model has no head that computes logits"),
         (
             lambda: list(generate.ids(causal("gpt2"), torch.tensor([31]), 3)),

@@ -226,7 +226,7 @@ def test_errors_name_the_entries_of_a_mapping():
         partial(evaluate.accuracy, ModelWithLoss()),
     )
     for measure in measures:
-        with pytest.raises(ValueError, match=r"the batch has input_ids and no labels, .* add labels"):
+        with pytest.raises(ValueError, match=r"the batch has input_ids but no labels, .* add labels"):
             measure([ids])
     with pytest.raises(ValueError, match="without a loss; give the model with its head"):
         evaluate.loss(ModelWithoutLoss(), [{**ids, "labels": ids["input_ids"]}])

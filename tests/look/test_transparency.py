@@ -423,7 +423,7 @@ def test_exported_model_raises():
 
 def test_direct_forward_call_raises():
     layer, x = Calls(lambda x: (x @ x.mT).softmax(-1) @ x), random(2, 5, 6)
-    told = pytest.raises(LookupError, match=r"not called inside the with")
+    told = pytest.raises(LookupError, match=r"not called inside the `with` block")
     with told, capture(layer):
         layer.forward(x)
     model = gpt()

@@ -179,7 +179,7 @@ WRONG = [
     ({"pixels": torch.rand(1, 6, 8)}, "ViT cannot read pixels of the shape [1, 1, 6, 8]: "),
     ({"pixels": torch.rand(3, 10, 8)}, "ViT cannot read pixels of the shape [1, 3, 10, 8]: "),
     ({"labels": ["a", "b"]}, "labels has 2 names, and for one picture the model returns numbers of the shape [1, 3]"),
-    ({"labels": ["a", "b", "b"]}, "where two are alike"),
+    ({"labels": ["a", "b", "b"]}, "with a duplicate"),
     ({"grid": (2, 5)}, "the patches of ViT cannot be found: its 13 tokens fit no 2 × 5 patches of 6 × 8 pixels"),
     ({"grid": (0, 5)}, "rows is 0"),
     ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention is seen in it; give a vision"),

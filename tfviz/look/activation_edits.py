@@ -22,7 +22,7 @@ from tfviz.shapes import Float
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites without activations
 STEPS_WARNING = (
     "the model computes one position at a time, as in generation with a cache, where each has index 0, so positions= "
-    "cannot select any; leave positions out, or generate with use_cache=False"
+    "cannot tell them apart; leave positions out, or generate with use_cache=False"
 )
 EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # whose positions select queries
 

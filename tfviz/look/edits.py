@@ -157,7 +157,7 @@ def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None
     if shape[0] == 1 and len(shapes) > 1:
         warnings.warn(
             "the model computes one query at a time, as in generation with a cache, where each has index 0, so the "
-            "edit cannot select any; give None for the query, or generate with use_cache=False",
+            "edit cannot tell them apart; give None for the query, or generate with use_cache=False",
             stacklevel=2,
         )
 
