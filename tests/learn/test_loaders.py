@@ -101,7 +101,7 @@ def test_steps_default_to_one_epoch():
 @pytest.mark.parametrize(
     ("batches", "says"),
     [
-        (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*given 2 batches and it is an iterator"),
+        (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*ended after 2 batches: it is an iterator"),
         (lambda: DataLoader(EmptyDataset(), batch_size=2), r"batches\[0\] does not exist .*its epoch is empty"),
         (lambda: DataLoader([1, 2, 3]), r"batches\[0\] is a tensor of shape \[1\]; it must be a tuple"),
         (lambda: DataLoader(["a"]), r"batches\[0\] holds 'a'; it must be"),
