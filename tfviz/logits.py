@@ -18,8 +18,8 @@ def extract_logits(output: Any) -> Tensor:
     logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor):
         raise ValueError(
-            f"the model gives {describe(output)} without logits; give the model with its head, such as GPT2LMHeadModel "
-            "where this is GPT2Model"
+            f"the model returns {describe(output)} without logits; give the model with its head, such as "
+            f"GPT2LMHeadModel instead of GPT2Model"
         )
     return logits
 

@@ -11,7 +11,7 @@ class Pipeline: model = gpt
 MAPS = r"AttentionMaps\.from_capture\(captured, query_tokens=words\)"
 CASES = [
     ("view.alignment(maps, [('cat', 'Katze')])", r"gold holds pairs of numbers"),
-    ("view.bars(['a', None], {'x': [1, 2]}, 'x')", "word 1 is None; give a string or a number"),
+    ("view.bars(['a', None], {'x': [1, 2]}, 'x')", "label 1 is None; give a string or a number"),
     ("view.bars(range(2), {'x': [1, 2]}, 'x')", "= '1' 2"),
     ("view.bars(['a', 'b'], {'x': numpy.array([1, 2])}, 'x')", "= x\nhighest"),
     ("view.bars(numpy.array(['a', 'b']), {'x': (1, 2)}, 'x')", "= highest"),

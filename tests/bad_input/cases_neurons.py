@@ -13,7 +13,7 @@ def maps(lazy=True, model=model):
 def neurons(*given, **more): return view.neurons(maps(), *given, **more)
 """
 CASES = [
-    ("view.neurons(maps(lazy=False))", "layer 0 of maps has weights, without the query and the key that they came of"),
+    ("view.neurons(maps(lazy=False))", "layer 0 of maps has weights without their queries and keys"),
     ("view.neurons(torch.ones(3, 3))", "maps"),
     ("neurons(2)", "layer is 2; there are 2, counted from 0"),
     ("neurons(0, -3)", "head is -3; there are 2"),

@@ -41,7 +41,10 @@ class Steps(nn.Module):
 CASES = [
     ("patch(clean='')", "clean has 0 tokens; the model takes 1 to 8"),
     ("patch(corrupt='a' * 9)", "corrupt has 9 tokens; the model takes 1 to 8"),
-    ("patch(corrupt='ab')", r"clean has 3 tokens and corrupt 2: \['a', 'b', 'c'\] and \['a', 'b'\]; give texts of as"),
+    (
+        "patch(corrupt='ab')",
+        r"clean has 3 tokens and corrupt 2: \['a', 'b', 'c'\] and \['a', 'b'\]; give texts of equally",
+    ),
     ("patch(clean='abd')", "character 'd' .U.0064. at place 2 is not among the 3"),
     ("patch(answers=['a'])", r"answers are \['a'\]; give two, of the clean and of the corrupt text"),
     ("patch(answers='ab')", "answers (?:is|are) 'ab'; give"),

@@ -46,10 +46,10 @@ class Never:
     def __call__(self, logits): raise AssertionError("the model was run")
 """
 CASES = [
-    ("change(metric=lambda logits: logits)", r"metric gives a tensor \[2, 3, 11\]; it must give one number"),
-    ("change(metric=lambda logits: None)", "metric gives None; it must give one number"),
-    ("change(metric=lambda logits: logits.sum() * float('nan'))", "metric gives nan; runs cannot be compared"),
-    ("change(metric=lambda logits: logits.sum() / 0)", "metric gives -?inf; runs cannot be compared"),
+    ("change(metric=lambda logits: logits)", r"metric returns a tensor \[2, 3, 11\]; it must return one number"),
+    ("change(metric=lambda logits: None)", "metric returns None; it must return one number"),
+    ("change(metric=lambda logits: logits.sum() * float('nan'))", "metric returns nan, by which runs"),
+    ("change(metric=lambda logits: logits.sum() / 0)", "metric returns -?inf, by which runs"),
     *(
         (
             f"{call}={metric})",
@@ -85,7 +85,7 @@ CASES = [
     ("change(metric=study.logit(2, position=[0, 1, 2]))", "there are 3 positions for 2 texts; give one"),
     (
         "change(metric=study.logit([1, 2, 3]))",
-        "there are 3 tokens for 2 texts; .*; of a word of several tokens, give the first$",
+        "there are 3 tokens for 2 texts; .*; for a word of several tokens, give the first$",
     ),
     ("change(metric=study.logit_difference(1, 2, position=3))", "position is 3; there are 3"),
     ("change(source='sideways')", "source is 'sideways'; it must be one of: clean, corrupt"),
@@ -128,7 +128,7 @@ CASES = [
             ("{'ids': ids[0]}", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
             (
                 "(ids, ids[:, 0])",
-                r"ids: \[2, 3\], \[2\]; a tuple holds .*; of ids and targets give ids alone, batch\[0\]$",
+                r"ids: \[2, 3\], \[2\]; a tuple holds .*; of \(ids, targets\), give ids alone, batch\[0\]$",
             ),
             ("[ids, ids[:, 0]]", r"a list holds the model's positional arguments; .* give ids alone, batch\[0\]$"),
             ("{'ids': ids, 'label': ids[:, 0]}", r"ids: \[2, 3\], \[2\]; leave label out, or give ids"),
@@ -192,15 +192,15 @@ CASES = [
     ),
     (
         "patch(gpt, ids, metric=last, source={'blocks.0': torch.ones(5)})",
-        r"gives \[5\] for blocks\.0, which is \[2, 3, 4",
+        r"source gives \[5\] for blocks\.0, which is \[2, 3, 4",
     ),
     (
         "patch(gpt, ids[:, :2], metric=last, source={'blocks.0': torch.ones(2, 4)})",
-        r"source: \[2, 4\] may be of each text or of each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
+        r"source: \[2, 4\] is ambiguous, one for each text or one for each position: .* \[2, 1, 4\] or \[1, 2, 4\]$",
     ),
     (
         "patch(gpt, ids, metric=last, source={'blocks.0': torch.ones(4)}, sites='blocks.?')",
-        "source has nothing for blocks.1; ",
+        "source has no activation for blocks.1; ",
     ),
     ("patch(gpt, ids, metric=last, source={'nowhere': torch.ones(6)})", "no site matches 'nowhere'"),
     *(
@@ -222,7 +222,7 @@ CASES = [
     *(
         (
             f"path({side}={{'*.query': {heads}}}, metric=Never())",
-            rf"^'{wrong}' is no number of a head; count them from 0",
+            rf"^'{wrong}' is not the index of a head; count from 0",
         )
         for side in ("receivers", "senders")
         for heads, wrong in (("['0', 'x']", "x"), ("'-1'", "-1"), ("'1.0'", r"1\.0"), ("('1', '')", ""))
@@ -240,7 +240,7 @@ CASES = [
         )
     ),
     *(
-        (f"look.edits.{edit}", "'x' is no number of a head; count them from 0")
+        (f"look.edits.{edit}", "'x' is not the index of a head; count from 0")
         for edit in (
             "zero('x')",
             "zero(['0', 'x'])",
@@ -275,7 +275,10 @@ CASES = [
         "labels has 1 labels, the weights have 2 layers",
     ),
     ("patch(sketch, ids, other, metric=Never())", "the model's weights are on the meta device"),
-    ("patch(Bare(), ids, other, metric=Never())", "the model gives None without logits; give the model with its head"),
+    (
+        "patch(Bare(), ids, other, metric=Never())",
+        "the model returns None without logits; give the model with its head",
+    ),
     ("patch(nn.Identity, ids, other, metric=Never())", "model is the class Identity"),
     ("patch(dynamic, ids, other, metric=last, progress=False).values.shape", r"= torch\.Size\(\[2, 2\]\)"),
     (
@@ -294,15 +297,15 @@ CASES = [
     ("lens(gpt, ids[:1], names='abc')", "names is 'abc'"),
     ("lens(gpt, ids[:1], top_k=100).ids.shape", r"= torch\.Size\(\[3, 3, 11\]\)"),
     ("lens(Flat(), ids[:1])", "Flat has no stack of blocks"),
-    ("lens(Bare(), ids[:1])", "the model gives None without logits"),
+    ("lens(Bare(), ids[:1])", "the model returns None without logits"),
     ("lens(sketch, ids[:1])", "the model's weights are on the meta device"),
     ("attribute(gpt, ids, target=lambda logits: logits[:, -1].square().sum())", "the target is not linear"),
-    ("attribute(gpt, ids, target=lambda logits: logits)", "it must give one number"),
+    ("attribute(gpt, ids, target=lambda logits: logits)", "it must return one number"),
     ("attribute(gpt, ids, target=lambda logits: 3.0)", "the target does not depend on the logits"),
     ("attribute(gpt, ids, target=lambda logits: logits.detach().sum())", "the target does not depend on the logits"),
     ("attribute(gpt, ids, target=last, each='layer')", "each is 'layer'; give 'part' or 'head'$"),
     ("attribute(Flat(), ids, target=last)", "Flat has no norm that takes the residual stream"),
-    ("attribute(Bare(), ids, target=last)", "the model gives None without logits"),
+    ("attribute(Bare(), ids, target=last)", "the model returns None without logits"),
     ("attribute(sketch, ids, target=last)", "the model's weights are on the meta device"),
     ("measured(texts=[])", "there is no text to measure"),
     ("measured(texts=iter([]))", "there is no text to measure"),
@@ -328,7 +331,7 @@ CASES = [
     ("score_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
     (
         "score_heads(gpt, [ids], sites='blocks.0', progress=False)",
-        r"blocks\.0 is \[2, 3, 4\]; heads are scored on maps",
+        r"blocks\.0 is \[2, 3, 4\]; heads are scored on self-attention",
     ),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),
     ("compare(gpt, gpt, [ids], sites='blocks.0', progress=False)", r"blocks\.0 holds no weights"),
@@ -382,7 +385,7 @@ CASES = [
     ("change(positions=-1)", "positions is -1; give"),
     ("path(positions=[5])", "there is no position 5"),
     *(
-        (f"attribute(gpt, ids, target={target})", "the target is not linear in what the last norm gives")
+        (f"attribute(gpt, ids, target={target})", "the target is not linear in the output of the last norm")
         for target in (
             "lambda logits: logits.softmax(-1)[:, -1, 5].mean()",
             "lambda logits: (logits / 10).softmax(-1)[:, -1, 5].mean()",

@@ -28,10 +28,10 @@ class Peeks(Transformer):
 CASES = [
     ("translate(model=lambda ids: ids)", "model is the function"),
     ("translate(model=GPT(9, layers=1, heads=1, dim=4))", "GPT has no encode and decode: give a model whose encode"),
-    ("translate(model=Bare())", "encode of Bare gives no named tuple of states and attention_mask"),
-    ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
+    ("translate(model=Bare())", "encode of Bare does not return a named tuple of states and attention_mask"),
+    ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes token by token in a loop"),
     ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot be exported"),
-    ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
+    ("translate(model=sick())", "the model's logits are not finite; check its weights"),
     ("translate(tokenizers='abc')", "tokenizers has 'abc'; give tokenizers such as those of text.train_bpe"),
     ("translate(tokenizers=[])", "there are 0 tokenizers; give one for both languages, or two"),
     ("translate(tokenizers=[tokenizer, ByteTokenizer()])", "tokenizers has .*; give tokenizers such as those of text"),

@@ -62,7 +62,7 @@ CASES = [
     ("lines([0, nan], [1, 2])", "'one' holds nan"),
     ("lines([0, 1, 2], [1, nan, 2])", "= one 2"),
     ("lines([], [])", "each line needs points"),
-    ("lines([1, 2], [-1, 1], yscale='log')", "yscale is 'log', which has numbers above 0 only; 'one' has others"),
+    ("lines([1, 2], [-1, 1], yscale='log')", "yscale is 'log', which needs numbers above 0; 'one' has others"),
     ("lines([1, 2], [0, 0], yscale='log')", "yscale is 'log'"),
     ("lines([1, 2], [0, 1], yscale='log').figure().axes[0].get_legend().texts[0].get_text()", "= one .0 where"),
     ("lines([0, 2], [1, 1], xscale='log')", "xscale is 'log'"),
@@ -92,7 +92,7 @@ CASES = [
     ("view.heads(maps, max_bytes=nan)", "max_bytes is nan"),
     ("view.heads(maps, max_bytes=1)", "fit into max_bytes=1"),
     *((f"view.heads(weights({value}))", says) for value, says in (
-        ("nan", "holds NaN: a softmax over nothing"), ("inf", "lie between 0 and 1"), ("1.5", "from 1.5 to 1.5"),
+        ("nan", "holds NaN; is there a query"), ("inf", "lie between 0 and 1"), ("1.5", "from 1.5 to 1.5"),
         ("-3.0", "are these scores, before their softmax"))),
     *((f"view.{name}(maps, {at}, 0)", rf"layer is {at}; the maps have 2 layers, from 0 to 1")
       for name in ("head", "links", "words") for at in (-1, 2, 10**9)),
@@ -135,7 +135,7 @@ CASES = [
     ("view.masks({'one': ones}, ['a'])", "query_tokens has 1 labels, the tables have 3 queries"),
     ("view.masks({'one': torch.ones(5000, 5000, dtype=torch.bool)})", "25,000,000 cells, and a picture has room for"),
     ("size(view.masks({'x' * 10_000: ones, 'y' * 10_000: ones}, title='t' * 10_000))", "= True"),
-    ("view.mask(torch.tensor([[0.0, -inf]]))", "of one that is added to the scores, give mask == 0"),
+    ("view.mask(torch.tensor([[0.0, -inf]]))", "for a mask that is added to the scores, give mask == 0"),
     ("view.mask(torch.ones(0, 3))", r"at least one of each; this one has the shape \[0, 3\]"),
     ("view.mask(torch.ones(3))", r"a mask is query key.*\[3\]"),
     ("view.positions({})", "no tables: give one, or several by name"),

@@ -30,7 +30,7 @@ class Peeks(nn.Module):
 """
 CASES = [
     ("write(model=Peeks())", "cannot be exported"),
-    ("write(model=sick())", "the model's logits are not finite: it has nothing to write with"),
+    ("write(model=sick())", "the model's logits are not finite; check its weights"),
     ("write(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
     ("write(tokenizer=None)", "tokenizer is None, which a page cannot encode with"),
     (

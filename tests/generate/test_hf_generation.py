@@ -185,9 +185,12 @@ def test_beam_sums_match_one_full_decoder_pass():
 @pytest.mark.parametrize(
     ("use", "says"),
     [
-        (lambda: generate.ids(t5(), PROMPT, 3), "T5ForConditionalGeneration reads one text and writes another"),
-        (lambda: beam.search(causal("gpt2"), PROMPT[None], bos=1, eos=2), "GPT2LMHeadModel goes on with a text"),
-        (lambda: generate.ids(causal("gpt2").transformer, PROMPT, 3), "GPT2Model has no head that gives logits"),
+        (lambda: generate.ids(t5(), PROMPT, 3), "T5ForConditionalGeneration is an encoder-decoder"),
+        (
+            lambda: beam.search(causal("gpt2"), PROMPT[None], bos=1, eos=2),
+            "GPT2LMHeadModel is a decoder without a source",
+        ),
+        (lambda: generate.ids(causal("gpt2").transformer, PROMPT, 3), "GPT2Model has no head that computes logits"),
         (
             lambda: list(generate.ids(causal("gpt2"), torch.tensor([31]), 3)),
             "id 31 is not one of the model's 31 tokens",
@@ -199,7 +202,7 @@ def test_beam_sums_match_one_full_decoder_pass():
             lambda: generate.batch(causal("gpt2"), [PROMPT], 38),
             "3 tokens and max_new_tokens is 38, the model's context is 40",
         ),
-        (lambda: generate.batch(t5(), [PROMPT], 3), "T5ForConditionalGeneration reads one text and writes another"),
+        (lambda: generate.batch(t5(), [PROMPT], 3), "T5ForConditionalGeneration is an encoder-decoder"),
         (lambda: generate.batch(GPT(11, heads=3, dim=6), [PROMPT], 3), "model is a GPT; give PretrainedModel"),
         (lambda: generate.ids(nn.Linear(2, 2), PROMPT, 3), "model is a Linear; give LanguageModel"),
     ],

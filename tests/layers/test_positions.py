@@ -81,12 +81,12 @@ def test_positions_beyond_context_extrapolate_or_raise(kind, cached):
         kept = short.new_cache()
         short(ids[:, :3], kept)
         with pytest.raises(
-            ValueError, match=r"7 positions asked for, 4 were learned|room for 4 positions, 7 are needed"
+            ValueError, match=r"7 positions are needed, but only 4 were learned|room for 4 positions, but 7 are needed"
         ):
             short(ids[:, 3:], kept)
     elif kind is Learned:
         with pytest.raises(
-            ValueError, match="7 positions asked for, 4 were learned; shorten the text or build the model"
+            ValueError, match="7 positions are needed, but only 4 were learned; shorten the text or build the model"
         ):
             short(ids)
     else:

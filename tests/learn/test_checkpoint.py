@@ -154,21 +154,21 @@ FORGED = {
     "a list for a model": (lambda state, tensors, moments: state.update(model=[1]), r"model is a list"),
     "unknown moments": (
         lambda s, t, m: m.update({"9.exp_avg": torch.ones(2)}),
-        "'9.exp_avg', which belongs to none of 3",
+        "'9.exp_avg', which belongs to none of the model's 3",
     ),
     "unnumbered moments": (
         lambda s, t, m: m.update({"exp_avg": torch.ones(2)}),
-        "'exp_avg', which belongs to none of 3",
+        "'exp_avg', which belongs to none of the model's 3",
     ),
     "negative moments": (
         lambda s, t, m: m.update({"-1.exp_avg": torch.ones(2)}),
-        "'-1.exp_avg', which belongs to none of 3",
+        "'-1.exp_avg', which belongs to none of the model's 3",
     ),
     "other moments": (lambda s, t, m: m.update({"0.exp_avg": torch.ones(2)}), r"0\.exp_avg .* \[5, 3\]"),
     "moments as a number": (lambda s, t, m: s["optimizer_numbers"].update({"0.exp_avg": 3}), r"0\.exp_avg .* \[5, 3\]"),
     "an unknown number": (
         lambda s, t, m: s["optimizer_numbers"].update({"9.step": 3}),
-        "'9.step', which belongs to none of 3",
+        "'9.step', which belongs to none of the model's 3",
     ),
     "another weight": (lambda s, t, m: t.update({"0.bias": torch.ones(4)}), r"0\.bias has shape \[5\]"),
     "another dtype": (lambda s, t, m: t.update({"0.bias": torch.ones(5).half()}), r"0\.bias has dtype float32"),

@@ -176,7 +176,7 @@ def test_bfloat16_trains_on_cpu(monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
     assert run(gpt()) == half
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp8")
-    with pytest.raises(ValueError, match="fp8; fit can do: no, bf16, fp16"):
+    with pytest.raises(ValueError, match="fp8; fit supports: no, bf16, fp16"):
         fit(gpt(), windows(), 3)
 
 

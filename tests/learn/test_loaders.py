@@ -94,14 +94,14 @@ def test_steps_default_to_one_epoch():
     assert len(run(gpt(), None, LOADERS["in order"]())) == 5
     assert len(run(gpt(), None, [windows()[0]] * 3)) == 3
     for batches in (LOADERS["no length"](), windows(), iter([])):
-        with pytest.raises(ValueError, match=r"of no known length: give steps"):
+        with pytest.raises(ValueError, match=r"whose length is unknown; give steps"):
             fit(gpt(), batches)
 
 
 @pytest.mark.parametrize(
     ("batches", "says"),
     [
-        (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*given 2 batches and it is an iterator"),
+        (lambda: iter([windows()[0]] * 2), r"batches\[2\] does not exist .*ended after 2 batches: it is an iterator"),
         (lambda: DataLoader(EmptyDataset(), batch_size=2), r"batches\[0\] does not exist .*its epoch is empty"),
         (lambda: DataLoader([1, 2, 3]), r"batches\[0\] is a tensor of shape \[1\]; it must be a tuple"),
         (lambda: DataLoader(["a"]), r"batches\[0\] holds 'a'; it must be"),
@@ -226,7 +226,7 @@ def test_errors_name_the_entries_of_a_mapping():
         partial(evaluate.accuracy, ModelWithLoss()),
     )
     for measure in measures:
-        with pytest.raises(ValueError, match=r"the batch has input_ids and no labels, .* add labels"):
+        with pytest.raises(ValueError, match=r"the batch has input_ids but no labels, .* add labels"):
             measure([ids])
     with pytest.raises(ValueError, match="without a loss; give the model with its head"):
         evaluate.loss(ModelWithoutLoss(), [{**ids, "labels": ids["input_ids"]}])

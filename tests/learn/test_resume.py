@@ -199,7 +199,7 @@ def test_incomplete_step_is_not_saved(tmp_path):
     with pytest.raises(MemoryError) as error:
         list(train(model, windows(), STEPS, **options))
     assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == ["step-000000002"]
-    assert "the model is half of step 3" in error.value.__notes__[0]
+    assert "the model is in the middle of step 3" in error.value.__notes__[0]
 
 
 @pytest.mark.parametrize(

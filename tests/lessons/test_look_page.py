@@ -264,7 +264,10 @@ DAMAGED = {
     "a pickle": (replace_with_pickle, "cannot load GPT2LMHeadModel of"),
     "a layer too few": (config(n_layer=3), "holds no transformer.h.2.attn.c_attn.bias, .* and 9 more"),
     "a layer too many": (weights(third_layer), "also holds transformer.h.2"),
-    "another width": (config(n_embd=12), "holds other sizes of .*: its config.json and weights are not of one model"),
+    "another width": (
+        config(n_embd=12),
+        "holds other sizes of .*: its config.json and weights do not belong to one model",
+    ),
     "a weight lost": (weights(lambda found: found.pop("transformer.wpe.weight")), r"holds no transformer\.wpe\.weight"),
     "no heads": (config(n_head=0), "cannot load|cannot be run"),
     "a config of nothing": (write("config.json", ""), "cannot load"),

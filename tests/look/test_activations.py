@@ -266,11 +266,15 @@ def test_activation_edits_match_hand_computed_values():
 @pytest.mark.parametrize(
     ("shape", "source", "says"),
     [
-        ((3, 3, 4), (3, 4), r"\[3, 4\] may be of each text or of each position: .* \[3, 1, 4\] or \[1, 3, 4\]$"),
-        ((3, 2, 3, 4), (3, 4), r"of each text or of each position: .* \[3, 1, 1, 4\] or \[1, 1, 3, 4\]$"),
-        ((2, 3, 3, 4), (3, 4), r"of each head or of each position: .* \[1, 3, 1, 4\] or \[1, 1, 3, 4\]$"),
-        ((3, 3, 5, 4), (3, 5, 4), r"of each text or of each head: .* \[3, 1, 5, 4\] or \[1, 3, 5, 4\]$"),
-        ((3, 3, 3, 4), (3, 1, 4), r"of each text or of each head: .* \[3, 1, 1, 4\] or \[1, 3, 1, 4\]$"),
+        (
+            (3, 3, 4),
+            (3, 4),
+            r"\[3, 4\] is ambiguous, one for each text or one for each position: .* \[3, 1, 4\] or \[1, 3, 4\]$",
+        ),
+        ((3, 2, 3, 4), (3, 4), r"one for each text or one for each position: .* \[3, 1, 1, 4\] or \[1, 1, 3, 4\]$"),
+        ((2, 3, 3, 4), (3, 4), r"one for each head or one for each position: .* \[1, 3, 1, 4\] or \[1, 1, 3, 4\]$"),
+        ((3, 3, 5, 4), (3, 5, 4), r"one for each text or one for each head: .* \[3, 1, 5, 4\] or \[1, 3, 5, 4\]$"),
+        ((3, 3, 3, 4), (3, 1, 4), r"one for each text or one for each head: .* \[3, 1, 1, 4\] or \[1, 3, 1, 4\]$"),
         ((3, 5, 4), (3, 4), r"\[3, 4\] does not fit \[3, 5, 4\]; .* one for each text is \[3, 1, 4\]$"),
         ((3, 2, 5, 4), (3, 4), r"\[3, 4\] does not fit \[3, 2, 5, 4\]; .* one for each text is \[3, 1, 1, 4\]$"),
         ((3, 2, 5, 4), (3, 2, 4), r"does not fit .*; .* one for each text is \[3, 1, 2, 4\]$"),

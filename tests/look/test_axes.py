@@ -158,7 +158,7 @@ def test_layout_round_trips():
 def test_unknown_folded_heads_warn():
     model = Calls(folded)
     with (
-        pytest.warns(UserWarning, match=r"several heads or windows .*pattern \(6\); say what their axes are"),
+        pytest.warns(UserWarning, match=r"several heads or windows .*pattern \(6\); give their axes"),
         capture(model),
     ):
         model(SCORES, VALUES)

@@ -141,7 +141,7 @@ def test_deformable_attention_is_reported_in_summary():
     with capture(model := Both()) as seen:
         model(torch.randn(2, 5, 6), torch.randn(2, 6, 7, 8))
     assert list(seen) == ["own.pattern"]
-    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.summary
+    assert "cross: deformable attention, whose weights belong to points in an image, not to keys" in seen.summary
 
 
 def caveat_of(weights, mask=None):
@@ -158,10 +158,10 @@ def test_caveat_reports_implausible_weights():
     assert caveat_of(torch.stack([even[0], even[1] - 3])) == (
         "layer 1 goes from -2.8 to -2.8, where weights lie between 0 and 1: are these scores, before their softmax?"
     )
-    assert caveat_of(even * torch.nan) == "layer 0 holds NaN: a softmax over nothing, where a query may see no key?"
-    assert caveat_of(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
+    assert caveat_of(even * torch.nan) == "layer 0 holds NaN; is there a query that may attend to no key?"
+    assert caveat_of(torch.stack([even[0], even[0] * 0.8])) == "rows do not sum to 1 in layer 1"
     turned = caveat_of(lower.expand(1, 2, 5, 5), ~causal)
-    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may attend"
+    assert turned == "most of layer 0 lies where the mask is False; a mask is True where a query may attend"
     assert caveat_of(quantize(lower).expand(1, 2, 5, 5), ~causal) == turned
     assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
 
@@ -193,7 +193,7 @@ class Spelled(nn.Module):
 @pytest.mark.parametrize("part", ["query", "key", "value"])
 def test_queries_of_attention_without_a_kernel_are_refused_with_a_remedy(part):
     layers = nn.Sequential(Spelled(), Spelled())
-    said = rf"'\*\.{part}': attention was computed without a fused kernel.*attn_implementation='sdpa'"
+    said = rf"'\*\.{part}': queries, keys and values are captured from.*attn_implementation='sdpa'"
     with pytest.raises(LookupError, match=said), capture(layers, f"*.{part}"):
         layers(random(B, Q, D))
     with pytest.raises(LookupError, match=said), capture(layers, [], edit={f"*.{part}": torch.zeros_like}):

@@ -72,7 +72,7 @@ def test_positions_that_fit_no_texts_are_refused(gpt, positions, message):
 
 def test_positions_within_steps_of_generation_warn(llama):
     edit = {"model.layers.0": look.edits.add(VECTOR.repeat(2), positions=0)}
-    with look.capture(llama, [], edit=edit), pytest.warns(UserWarning, match="meets one position at a time"):
+    with look.capture(llama, [], edit=edit), pytest.warns(UserWarning, match="computes one position at a time"):
         llama.generate(IDS[:1], max_new_tokens=3, do_sample=False)
     with look.capture(llama, [], edit=edit):  # warnings are errors here
         llama.generate(IDS[:1], max_new_tokens=3, do_sample=False, use_cache=False)

@@ -51,8 +51,8 @@ LIMITS = {
     "BERT": "input_ids has 20 tokens in a text; BertForMaskedLM has 14 positions",
     "RoBERTa": "input_ids has 20 tokens in a text; RobertaModel has 12 positions",  # it counts from 2
     "BART": "input_ids has 20 tokens in a text; BartModel has 14 positions",
-    "ours": "20 positions asked for, 14 were learned; shorten the text",
-    "one's own": "position 19 is read in a table of 14, places: shorten the text",
+    "ours": "20 positions are needed, but only 14 were learned; shorten the text",
+    "one's own": "position 19 is looked up in a table of 14, places: shorten the text",
 }
 
 
@@ -162,9 +162,9 @@ def broken(texts):
 @pytest.mark.parametrize(
     ("tokenize", "says"),
     [
-        (lists, "tokenize gives lists; "), (lambda texts: lists(texts)["input_ids"], "tokenize gives lists; "),
+        (lists, "tokenize returns lists; "), (lambda texts: lists(texts)["input_ids"], "tokenize returns lists; "),
         (ragged, "tokenize cannot put texts of several lengths into a tensor; "),
-        (tensors, r"tokenize gives a list of tensors, \[1, 5\], \[1, 3\]; "),
+        (tensors, r"tokenize returns a list of tensors, \[1, 5\], \[1, 3\]; "),
     ],
 )  # fmt: skip
 def test_tokenize_that_makes_no_padded_tensors_is_said(tokenize, says):

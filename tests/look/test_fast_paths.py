@@ -274,7 +274,9 @@ def test_traced_and_meta_calls_are_ignored(how):
         assert trace().shape == (2, 5, 6)
         model(x)
     assert len(seen.over_time("pattern")) == 1
-    message = "was not called inside the with" if how == "fx" else "the model was only traced"  # FX calls `forward`
+    message = (
+        "was not called inside the `with` block" if how == "fx" else "the model was only traced"
+    )  # FX calls `forward`
     with pytest.raises(LookupError, match=message), capture(model):
         trace()
 
@@ -295,7 +297,7 @@ def test_maps_captured_under_dropout_report_the_rate():
     layer, x = nn.MultiheadAttention(6, 2, dropout=0.25, batch_first=True), random(3, 5, 6)
     with capture(layer) as seen:
         layer(x, x, x)
-    assert "1 in training, under dropout, which the maps leave out" in seen.summary
+    assert "1 in training mode, and the maps show weights before dropout" in seen.summary
     maps = AttentionMaps.from_capture(seen)
     assert maps.provenance["dropout"] == 0.25
     assert repr(maps).endswith("taken in training: before a dropout of 0.25")

@@ -92,7 +92,9 @@ def test_messages_suggest_groups():
     *_, seen = pictures([4, 9])
     with pytest.warns(UserWarning, match=r"look\.groups\(captured, invocations='layers'\) shows each"):
         assert look.AttentionMaps.from_capture(seen).shape == (2, HEADS, 9, 9)
-    with pytest.raises(ValueError, match=r"look\.groups\(captured, invocations='layers'\) has those that are alike"):
+    with pytest.raises(
+        ValueError, match=r"look\.groups\(captured, invocations='layers'\) groups those of the same shape"
+    ):
         look.AttentionMaps.from_capture(seen, invocations="layers")
     assert list(look.groups(seen, invocations="last")) == ["blocks.*"]
 

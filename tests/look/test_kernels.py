@@ -118,7 +118,7 @@ def test_nested_captures_all_see_the_kernel(packages):
 def test_unsupported_kernel_options_raise(packages):
     model = Calls(lambda q, k, v: imported(q, k, v, softcap=5.0))
     with (
-        pytest.raises(LookupError, match=r"hidden from view: pattern \(flash_attn_func with softcap\)"),
+        pytest.raises(LookupError, match=r"not visible to a capture: pattern \(flash_attn_func with softcap\)"),
         capture(model),
     ):
         model(*random_inputs())

@@ -123,7 +123,7 @@ def test_distance_of_generation_steps_matches_whole_text():
     for last in (1, 2, LENGTH):
         step = AttentionMaps(weights[:, :, -last:], WORDS[-last:], WORDS)
         torch.testing.assert_close(measures.distance(step), far[:, :, -last:].mean(-1))
-    with pytest.raises(ValueError, match="no distance is known where 2 queries look at 7 keys of another text"):
+    with pytest.raises(ValueError, match="distance is not defined where 2 queries attend to 7 keys of another text"):
         measures.distance(AttentionMaps(weights[:, :, -2:], WORDS[:2], WORDS))
 
 

@@ -47,7 +47,7 @@ def test_ablate_accepts_only_pattern_sites():
         return model(source, target).sum().item()
 
     assert list(ablate(model, measure, "*.cross.pattern")) == ["decoder.0.cross.pattern"]
-    with pytest.raises(ValueError, match=r"decoder\.0\.cross: heads are taken away at patterns"):
+    with pytest.raises(ValueError, match=r"decoder\.0\.cross: heads are ablated at patterns"):
         ablate(model, measure, "decoder.0.cross")
     with pytest.raises(LookupError, match="no site matches"):
         ablate(model, measure, "nothing.pattern")
@@ -78,8 +78,8 @@ def test_value_weighted_norms_match_reference():
 @pytest.mark.parametrize(
     ("weights", "says"),
     [
-        ([[0.5, -0.5, 1.0]], "there is -0.5 among the weights"),
-        ([[0.5, float("nan"), 0.5]], "there is NaN or infinity among the weights"),
+        ([[0.5, -0.5, 1.0]], "weights hold -0.5"),
+        ([[0.5, float("nan"), 0.5]], "weights hold NaN or infinity"),
         ([[0.2, 0.1, 0.1]], "a query's weights sum to 0.4, not to 1"),
         ([[1.0, 0.0, 0.0], [2.0, 3.0, 1.0]], "a query's weights sum to 6, not to 1"),
     ],

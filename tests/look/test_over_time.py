@@ -125,7 +125,7 @@ def test_over_time_rejects_incompatible_invocations(shapes):
         for shape in shapes:
             model(torch.randn(*shape))
     with pytest.raises(
-        ValueError, match=r"pattern was computed \d times, and what its last invocation looks at is in none before"
+        ValueError, match=r"pattern was computed \d times, and its last invocation attends to keys that no earlier one"
     ):
         AttentionMaps.over_time(seen)
 

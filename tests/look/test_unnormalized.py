@@ -59,7 +59,7 @@ def test_named_site_captures_unnormalized_weights(made):
     (only,) = seen.over_time("layers.0.pattern")
     assert torch.equal(only, model.layers[0].weights)
     assert seen.provenance(seen).get("unnormalized", []) == ["layers.0.pattern"]
-    assert "1 with rows that need not add up to 1 (layers.0.pattern)" in seen.summary
+    assert "1 with rows that need not sum to 1 (layers.0.pattern)" in seen.summary
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -67,7 +67,7 @@ def test_star_excludes_unnormalized_weights_with_instructions(made):
     model = Model(MADE[made], MADE[made])
     with pytest.raises(LookupError) as error, capture(model):
         model(X)
-    assert "in layers.0 (and 1 more modules), their rows do not add up to 1" in str(error.value)
+    assert "in layers.0 (and 1 more modules), their rows do not sum to 1" in str(error.value)
     assert "capture(model, 'layers.0.pattern') takes them as they are" in str(error.value)
 
 
@@ -76,7 +76,7 @@ def test_summary_reports_unnormalized_weights():
     with capture(model) as seen:
         model(X)
     assert list(seen) == ["layers.1.pattern"]
-    assert "1 returned no weights (layers.0: their rows do not add up to 1" in seen.summary
+    assert "1 returned no weights (layers.0: their rows do not sum to 1" in seen.summary
     with capture(model, ["*.pattern", "layers.0.pattern"]) as both:
         model(X)
     assert list(both) == ["layers.0.pattern", "layers.1.pattern"]
@@ -133,7 +133,7 @@ def test_views_note_unnormalized_weights():
         model(X)
     maps = AttentionMaps.from_capture(seen)
     assert maps.layers[0].dtype == torch.uint8
-    says = "rows need not add up to 1 in layers.0.pattern"
+    says = "rows need not sum to 1 in layers.0.pattern"
     assert says in repr(maps)
     (grouped,) = groups(seen).values()
     for made in (view.heads(maps), view.head(maps, 0, 1), view.heads(grouped)):
@@ -153,4 +153,4 @@ def test_saved_maps_keep_the_unnormalized_caveat(tmp_path):
     with capture(model, "layers.0.pattern") as seen:
         model(X)
     maps = AttentionMaps.load(AttentionMaps.from_capture(seen).save(tmp_path / "x.safetensors"))
-    assert maps.caveat == "rows need not add up to 1 in layers.0.pattern"
+    assert maps.caveat == "rows need not sum to 1 in layers.0.pattern"

@@ -344,7 +344,7 @@ def test_attribute_rejects_models_without_final_norm(each):
 def test_attribute_rejects_nonlinear_targets():
     model = build(*FAMILIES["GPT-2"][:2])
     for target in (study.log_probability(TOKEN), lambda logits: logits[:, -1, 3].square().mean()):
-        with pytest.raises(ValueError, match="not linear in what the last norm gives"):
+        with pytest.raises(ValueError, match="not linear in the output of the last norm"):
             attribute(model, IDS, target=target)
     capped = build("Gemma2ForCausalLM", partial(KINDS["Gemma 2"].settings, final_logit_softcapping=0.5))
     with pytest.raises(ValueError, match="of a model without a cap on logits"):

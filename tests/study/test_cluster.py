@@ -108,7 +108,7 @@ def test_what_a_measure_raises_comes_back(client):
     model = gpt().train()
     with pytest.raises(ZeroDivisionError):
         aggregate(model, DATA.split(2), lambda seen, inputs: 1 / 0, progress=False, client=client)
-    with pytest.raises(TypeError, match="measure gives one number for 2 texts"):
+    with pytest.raises(TypeError, match="measure returns one number for 2 texts"):
         aggregate(model, DATA.split(2), lambda seen, inputs: torch.tensor(1.0), progress=False, client=client)
     with pytest.raises(LookupError, match="no site matches 'nothing'"):
         aggregate(model, DATA.split(2), HeadScores(), sites="nothing", progress=False, client=client)

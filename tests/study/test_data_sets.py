@@ -198,10 +198,10 @@ def test_two_processes_match_one(batches, tmp_path):
 @pytest.mark.parametrize(
     ("measure", "says"),
     [
-        (lambda seen, inputs: 3.0, "measure gives 3.0; give a tensor"),
-        (lambda seen, inputs: torch.tensor(3.0), "measure gives one number for 2 texts"),
-        (lambda seen, inputs: torch.ones(5), "measure gives 5 values for a batch of 2 texts"),
-        (lambda seen, inputs: {"a": torch.ones(2), "b": None}, "measure gives None"),
+        (lambda seen, inputs: 3.0, "measure returns 3.0; it must return a tensor"),
+        (lambda seen, inputs: torch.tensor(3.0), "measure returns one number for 2 texts"),
+        (lambda seen, inputs: torch.ones(5), "measure returns 5 values for a batch of 2 texts"),
+        (lambda seen, inputs: {"a": torch.ones(2), "b": None}, "measure returns None"),
         (
             lambda seen, inputs: torch.ones(2, int(inputs.tensors[0].shape[1])),
             "the axes changed from 5 axis 1 to 4 axis",

@@ -154,11 +154,11 @@ def test_metric_that_no_patch_changes_warns(model):
 def test_other_shapes_are_refused(model, wrong):
     for call in CALLS.values():
         with pytest.raises(
-            TypeError, match=r"it must give one number, such as the mean over the batch, or one per text"
+            TypeError, match=r"it must return one number, such as the mean over the batch, or one per text"
         ):
             call(model, IDS, OTHER, wrong)
 
 
 def test_number_that_is_not_finite_is_named(model):
-    with pytest.raises(ValueError, match=r"metric gives -?inf; runs cannot be compared"):
+    with pytest.raises(ValueError, match=r"metric returns -?inf, by which runs cannot be compared"):
         patch(model, IDS, OTHER, metric=lambda logits: logits[:, -1, 3] / torch.tensor([1.0, 0.0, 1.0]), progress=False)

@@ -212,7 +212,7 @@ def test_find_heads_rejects_invalid_kinds_and_inputs():
     for decoded in (IDS, IDS[:, :4]):  # of the encoder's length, too
         batch = {"input_ids": IDS, "decoder_input_ids": decoded}
         with pytest.raises(
-            ValueError, match=r"EncDecAttention\.pattern looks at another text; heads are scored on maps"
+            ValueError, match=r"EncDecAttention\.pattern is cross-attention; heads are scored on self-attention"
         ):
             score_heads(t5, [batch], sites="decoder.*.EncDecAttention.pattern", progress=False)
     vit = build(*FAMILIES["ViT"][:2])

@@ -176,9 +176,9 @@ def test_lens_table_round_trips(tmp_path):
     assert torch.equal(again.ids, ids)
     assert torch.equal(again.probabilities, shares)
     assert (again.tokens, again.axes, again.notes) == (tokens, axes, {"model": "M"})
-    with pytest.raises(ValueError, match="tokens have no list of names for each cell"):
+    with pytest.raises(ValueError, match="tokens must have a list of names for each cell"):
         LensTable(shares[..., 0], axes, "", "", {}, ids, shares, tokens[:1])
-    with pytest.raises(ValueError, match=r"text_tokens have no name for each of 2 positions of 2 texts"):
+    with pytest.raises(ValueError, match=r"text_tokens must have a name for each of 2 positions of 2 texts"):
         LensTable(
             torch.zeros(2, 1, 2), {"text": "01", "layer": "0", "position": "ab"}, "", "", {},
             torch.zeros(2, 1, 2, 1).long(), torch.zeros(2, 1, 2, 1), [[[["a"], ["b"]]]] * 2,

@@ -255,7 +255,7 @@ def test_patch_resumes_after_interruption(tmp_path):
 def test_resume_rejects_unrelated_files(tmp_path):
     model, _ = family("GPT-2")
     file = study.Table(torch.ones(2), {"a": ["x", "y"]}).save(tmp_path / "table")
-    with pytest.raises(ValueError, match="holds no results of an analysis"):
+    with pytest.raises(ValueError, match="holds no results of an interrupted analysis"):
         patch(model, IDS, OTHER, metric=score, progress=False, resume=file)
 
 

@@ -185,9 +185,9 @@ def test_ratings_reject_invalid_rows(data, row):
         ({"ratings": ""}, "it has no column movieId, rating, userId"),
         ({"ratings": "user;movie;rating\n"}, "it has no column"),
         ({"ratings": "userId,movieId,rating\n"}, "there is no row"),
-        ({"movies": MOVIES + "4,Other (2004),War\n"}, "movie 4 stands there 2 times"),
+        ({"movies": MOVIES + "4,Other (2004),War\n"}, "movie 4 occurs 2 times"),
         ({"movies": MOVIES + '5,"Open (2000),War\n'}, r"movies\.csv, line 5: unexpected end"),
-        ({"ratings": RATINGS + "8,4,5,4,,\n"}, r"user and movie \(8, 4\) stands there 2 times"),
+        ({"ratings": RATINGS + "8,4,5,4,,\n"}, r"user and movie \(8, 4\) occurs 2 times"),
     ],
 )
 def test_ratings_reject_incomplete_or_inconsistent_tables(data, files, reason):

@@ -99,7 +99,7 @@ REFUSED = {
     "its model BPE follows the pre_tokenizer BertPreTokenizer": lambda: changed(model=models.BPE()),
     "its model BPE has dropout = 0.5": lambda: changed(PAIRS, model=models.BPE(dropout=0.5)),
     "it lacks 256 of the 256 bytes": lambda: changed(PAIRS, model=models.BPE()),
-    r"unknown, '\[UNK\]', is not one of": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
+    r"unknown token, '\[UNK\]', is not in its": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
     "the added token 'dog' is not a special one": lambda: with_added(AddedToken("dog", special=False)),
     "it has padding; take that away with tokenizer.no_padding": padded,
     "it has truncation; take that away with tokenizer.no_truncation": truncated,

@@ -297,7 +297,7 @@ def test_captured_hugging_face_vit_is_shown_in_patches():
 @pytest.mark.parametrize("grid", [(9, 9), (3, 3), (1, 1), (4, 4), {"a": (2, 2), "b": (3, 3)}])
 def test_grid_that_no_tokens_fit_raises(grid):
     four = AttentionMaps(torch.full((1, 1, 4, 4), 0.25))
-    with pytest.raises(ValueError, match=r"grid is (\d) x \1 cells( of 'b')?, and the tokens lie in 2 x 2"):
+    with pytest.raises(ValueError, match=r"grid is (\d) x \1 cells( of 'b')?, but the tokens lie in 2 x 2"):
         view.image({"a": four, "b": four} if isinstance(grid, dict) else four, torch.rand(36, 36, 3), grid=grid)
 
 

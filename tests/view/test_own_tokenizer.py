@@ -149,7 +149,7 @@ class BidirectionalWithLogits(nn.Module):
     {
         "both ways": (lambda: bert(28), "abc", r"BERT does not write from left to right.*view\.fill"),
         "both ways, of others": (BidirectionalWithLogits, "abc", r"Logits does not write from left.*view\.fill"),
-        "no head": (Headless, "abc", "the model gives a SimpleNamespace without logits; give the model with its head"),
+        "no head": (Headless, "abc", "the model returns a SimpleNamespace without logits; give the model"),
         "no prompt": (lambda: gpt(28), "", "the prompt has 0 tokens.*a prompt of at least one token"),
         "a long prompt": (lambda: gpt(28), "a" * 13, "the prompt has 13 tokens; the model takes 1 to 12: give a"),
     }.values(),
@@ -168,7 +168,7 @@ def test_fill_rejects_model_without_head():
         def forward(self, ids):
             return SimpleNamespace(last_hidden_state=self.inner(ids).logits)
 
-    with pytest.raises(ValueError, match="the model gives a SimpleNamespace without logits"):
+    with pytest.raises(ValueError, match="the model returns a SimpleNamespace without logits"):
         view.fill(Base(), WORDS, "the plot was good")
 
 

@@ -151,6 +151,6 @@ def test_the_still_pictures_have_the_chosen_head_and_both_sides():
 @pytest.mark.parametrize("model", ["GPT", "BERT"])
 def test_classify_names_what_a_language_model_lacks(model):
     made = {"GPT": lambda: GPT(len(TOKENIZER), context=9, layers=1, heads=2, dim=8), "BERT": bert}[model]()
-    says = r"gives numbers for each part of a text, \[1, 5, \d+\], as a language model does; give one .* \[1, 2\]"
+    says = r"returns numbers for each part of a text, \[1, 5, \d+\], as a language model does; give a model .* \[1, 2\]"
     with pytest.raises(ValueError, match=f"{says}.*models.Classifier.*view.write and view.fill show language models"):
         view.classify(made, TOKENIZER, ["no", "yes"], TEXT)

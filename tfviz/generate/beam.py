@@ -97,7 +97,7 @@ def steps(
     at_least(1, eos=eos)  # 0 is padding, which never comes
     between(0, MAX_LENGTH_PENALTY, length_penalty=length_penalty)
     if source.dim() != 2 or not source.numel():
-        raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
+        raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, [batch, source]")
     token_ids(source=source)
     require_weights(model)
     encoder_decoder = as_encoder_decoder(model)
@@ -147,7 +147,9 @@ def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch s
         TypeError: `num_beams` or `length_penalty` is among the options.
     """
     if fixed := {"num_beams", "length_penalty"} & options.keys():
-        raise TypeError(f"{fixed.pop()} is given, and a greedy search has one text and no penalty; take beam.search")
+        raise TypeError(
+            f"{fixed.pop()} is given, but a greedy search keeps one text and has no penalty; use beam.search"
+        )
     return search(model, source, num_beams=1, length_penalty=0.0, **options)
 
 

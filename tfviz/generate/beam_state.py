@@ -77,7 +77,7 @@ def likeliest_tokens(
     log_probs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
     values, tokens = topk(log_probs, min(num_beams, logits.shape[-1]))
     if values.isnan().any():
-        raise FloatingPointError("the model's logits are not finite; it cannot generate")
+        raise FloatingPointError("the model's logits are not finite; check its weights")
     return values, tokens
 
 

@@ -49,7 +49,7 @@ def batch(
     if longest + max_new_tokens > language_model.context:
         raise ValueError(
             f"the longest prompt has {longest} tokens and max_new_tokens is {max_new_tokens}, the model's context is "
-            f"{language_model.context}; give shorter ones, or take fewer"
+            f"{language_model.context}; give shorter prompts, or a smaller max_new_tokens"
         )
     generators = [torch.Generator().manual_seed(seed + row) for row in range(len(prompts))]
     texts: list[list[int]] = [[] for _ in prompts]

@@ -131,7 +131,7 @@ def as_language_model(model: Any) -> Any:
         return model
     _check_head(model)
     if is_encoder_decoder(model):
-        raise ValueError(f"{type(model).__name__} reads one text and writes another: take generate.beam.search")
+        raise ValueError(f"{type(model).__name__} is an encoder-decoder; use generate.beam.search")
     return CausalModel(model)
 
 
@@ -146,7 +146,7 @@ def as_encoder_decoder(model: Any) -> Any:
     _check_head(model)
     if not is_encoder_decoder(model):
         raise ValueError(
-            f"{type(model).__name__} goes on with a text and has no source: take generate.ids, or the model's own "
+            f"{type(model).__name__} is a decoder without a source; use generate.ids, or the model's own "
             "generate(num_beams=5)"
         )
     return EncoderDecoderModel(model)
@@ -155,8 +155,8 @@ def as_encoder_decoder(model: Any) -> Any:
 def _check_head(model: Any) -> None:
     if model.get_output_embeddings() is None:
         raise ValueError(
-            f"{type(model).__name__} has no head that gives logits of tokens; give one that has, such as "
-            "GPT2LMHeadModel where this is GPT2Model"
+            f"{type(model).__name__} has no head that computes logits of tokens; give a model with its head, such as "
+            "GPT2LMHeadModel instead of GPT2Model"
         )
 
 
@@ -168,7 +168,7 @@ def _checked(model: Any, ids: Tensor) -> Tensor:
     """
     tokens = getattr(model.get_input_embeddings(), "num_embeddings", None)
     if tokens is not None and ids.numel() and (largest := int(ids.max())) >= tokens:
-        raise ValueError(f"id {largest} is not one of the model's {tokens} tokens, which count from 0 to {tokens - 1}")
+        raise ValueError(f"id {largest} is not one of the model's {tokens} tokens, numbered from 0 to {tokens - 1}")
     return ids
 
 

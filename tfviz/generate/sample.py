@@ -220,4 +220,6 @@ def _check_logits(logits: object) -> None:
         size = list(logits.shape) if isinstance(logits, Tensor) else describe(logits)
         raise ValueError(f"logits are {size}; give those of one token, [vocab], such as logits[0, -1]")
     if not logits.max().isfinite():
-        raise FloatingPointError(f"the logits are not finite, the largest is {logits.max().item()}; nothing to sample")
+        raise FloatingPointError(
+            f"the logits are not finite, the largest is {logits.max().item()}; check the model's weights"
+        )

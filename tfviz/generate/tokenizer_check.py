@@ -20,4 +20,4 @@ def check_tokenizer(embedding: Any, tokenizer: Any, kind: str = "") -> None:
     if tokens < len(tokenizer):
         raise ValueError(f"{sizes}; use the tokenizer that the model was trained with")
     if kind != "source ":
-        warnings.warn(f"{sizes}: what it writes beyond those cannot be read", stacklevel=4)
+        warnings.warn(f"{sizes}; ids beyond those cannot be decoded", stacklevel=4)

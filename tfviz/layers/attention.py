@@ -59,7 +59,7 @@ def attend(
         _check_mask(mask, query, key)
     if bias is not None:
         if bias.dtype == torch.bool:
-            raise ValueError("bias is bool; a bias is added to the scores, and what a query may see is the mask")
+            raise ValueError("bias is bool; a bias is added to the scores; give booleans as mask")
         _check_table("bias", bias, query, key)
         bias = bias.to(query.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
@@ -78,9 +78,14 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 def _check_mask(mask: AttentionMask, query: Tensor, key: Tensor) -> None:
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask is {mask!r:.60}; give masks.causal, or a boolean tensor, of a predicate mask.dense(...)")
+        raise TypeError(
+            f"mask is {mask!r:.60}; give masks.causal, or a boolean tensor; for a predicate, mask.dense(...)"
+        )
     if mask.dtype != torch.bool:
-        raise ValueError(f"mask is {mask.dtype}; it must be boolean, True where a query may attend; numbers are a bias")
+        raise ValueError(
+            f"mask is {mask.dtype}; it must be boolean, True where a query may attend; give numbers "
+            f"that are added to the scores as bias"
+        )
     _check_table("mask", mask, query, key)
 
 
@@ -93,7 +98,7 @@ def _check_table(name: str, table: Tensor, query: Tensor, key: Tensor) -> None:
     if table.dim() not in (2, len(scores)) or not fits:
         raise ValueError(
             f"{name} is {list(table.shape)}, the scores are {list(scores)}, [batch, head, query, key]; "
-            f"every axis must have that size or 1, so that a {name} of each text is {name}[:, None]"
+            f"every axis must have that size or 1, so for one {name} per text give {name}[:, None]"
         )
 
 
@@ -178,7 +183,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: `x` does not have three axes.
         """
         if x.dim() != 3:
-            raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim], of one text x[None]")
+            raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim]; for one text, x[None]")
         start = 0 if cache is None else cache.length
         if isinstance(cache, CrossAttentionCache) and cache.keys is not None and cache.values is not None:
             query, key, value = self._query(x), cache.keys, cache.values

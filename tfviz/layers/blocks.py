@@ -143,7 +143,9 @@ class DecoderBlock(Block):
 def check_sources(texts: int, sources: int) -> None:
     """Raise ValueError unless the texts can be divided evenly among the sources."""
     if not torch.compiler.is_compiling() and (not sources or texts % sources):
-        raise ValueError(f"{texts} texts cannot be divided among {sources} sources; give as many to each")
+        raise ValueError(
+            f"{texts} texts cannot be divided among {sources} sources; give the same number of texts for each source"
+        )
 
 
 def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:

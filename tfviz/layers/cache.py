@@ -35,8 +35,8 @@ class KVCache:
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
             raise ValueError(
-                f"the cache has room for {self.capacity} positions, {stop} are needed; begin a new one, or build the "
-                "model with a longer context="
+                f"the cache has room for {self.capacity} positions, but {stop} are needed; begin a new one, or build "
+                "the model with a longer context="
             )
         if self.keys is None or self.values is None:
             self.keys, self.values = self._allocate(key), self._allocate(value)

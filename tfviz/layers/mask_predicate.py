@@ -56,7 +56,7 @@ class Mask:
         return _Not(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"the mask {self.name} is neither true nor false: combine masks by &, | and ~")
+        raise TypeError(f"the mask {self.name} has no truth value; combine masks with &, | and ~")
 
     def __repr__(self) -> str:
         return self.name
@@ -149,7 +149,7 @@ class Mask:
         batch, heads = self._sizes(batch, heads)
         checks.at_least(0, length=length)
         if (cells := length * length * heads * batch) > MAX_CELLS_COUNTED:
-            raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; take less")
+            raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; give a smaller length")
         rows = range(0, length, 128)  # in strips of 128 queries, to save memory
         strips = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)

@@ -146,7 +146,9 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
         raise ValueError(f"edges are {list(edges.shape)}; they must be square")
     is_checkable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
     if is_checkable and not ((edges == 0) | (edges == 1)).all():
-        raise ValueError("edges have values beside 0 and 1, which would not be used as weights; give edges > 0, say")
+        raise ValueError(
+            "edges hold values other than 0 and 1, which would not be used as weights; give booleans, such as edges > 0"
+        )
     linked = _Table(edges != 0)
     return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph", len(edges))
 

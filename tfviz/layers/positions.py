@@ -84,7 +84,7 @@ class Learned(AddedPositionEncoding):
         check_length(length)
         if length > len(self.vectors.weight):
             raise ValueError(
-                f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
+                f"{length} positions are needed, but only {len(self.vectors.weight)} were learned; "
                 "shorten the text or build the model with a longer context"
             )
         return self.vectors.weight[:length]
@@ -172,7 +172,9 @@ def _first_query(query: Tensor, key: Tensor) -> int:
     """Return the position of the first query; the last query is at the position of the last key."""
     start = key.shape[2] - query.shape[2]
     if not torch.compiler.is_compiling() and start < 0:
-        raise ValueError(f"there are {query.shape[2]} queries and {key.shape[2]} keys; each query has a key of its own")
+        raise ValueError(
+            f"there are {query.shape[2]} queries and {key.shape[2]} keys; there must be one key for each query"
+        )
     return start
 
 

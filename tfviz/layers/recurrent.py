@@ -42,7 +42,7 @@ class Cell(nn.Module):
             ValueError: `x` and `hidden` have different batch sizes.
         """
         if x.shape[0] != hidden.shape[0]:
-            raise ValueError(f"x is of {x.shape[0]} texts, the state of {hidden.shape[0]}; begin with cell.start(x)")
+            raise ValueError(f"x has {x.shape[0]} texts, the state has {hidden.shape[0]}; begin with cell.start(x)")
         return self.of_input(x) + self.of_state(hidden)
 
 

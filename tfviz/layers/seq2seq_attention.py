@@ -76,6 +76,8 @@ def weighted_average(
     """
     if mask is not None:
         if mask.dim() != 3:
-            raise ValueError(f"mask is {list(mask.shape)}; it must be [batch, query, key], of each text mask[:, None]")
+            raise ValueError(
+                f"mask is {list(mask.shape)}; it must be [batch, query, key]; for one mask per text, mask[:, None]"
+            )
         scores = scores.masked_fill(~mask, -torch.inf)
     return scores.softmax(dim=-1).nan_to_num(0.0) @ value

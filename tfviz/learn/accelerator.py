@@ -30,14 +30,16 @@ def create_accelerator(device: str | torch.device | None) -> Any:
         if device is not None:
             PartialState(cpu=cpu)._shared_state["device"] = device
     elif device is not None and device.index is not None:
-        raise ValueError(f"device is {str(device)!r}, and each of several processes has one of its own: leave it out")
+        raise ValueError(
+            f"device is {str(device)!r}, but each process of a distributed run has its own device; leave device out"
+        )
     # BERT's second head is unused in training without sentence pairs
     ddp = DistributedDataParallelKwargs(find_unused_parameters=True)
     # `PreparedModel` enables autocast: accelerate would wrap the model's forward permanently
     accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[ddp])
     if accelerator.distributed_type == DistributedType.FSDP:
         if not accelerator.is_fsdp2:
-            raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
+            raise ValueError("weights can only be sharded by FSDP version 2; launch with --fsdp_version 2")
         # the weights are in memory already, and this option rejects parameters of the outermost module
         accelerator.state.fsdp_plugin.cpu_ram_efficient_loading = False
     return accelerator

@@ -13,8 +13,8 @@ from tfviz.indexed_batches import Batches, step_seed
 
 Batch = tuple[Tensor, ...] | Mapping[str, Tensor]
 BATCH_TYPES = (
-    "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such; of a dataset "
-    "of rows, give a DataLoader"
+    "a tuple of tensors whose first axis is the batch, such as (inputs, targets), or a mapping of such tensors; for "
+    "a dataset of rows, give a DataLoader"
 )
 
 
@@ -73,7 +73,7 @@ def _check_rows(batch: Batch, name: str) -> None:
     rows = [len(part) for part in tensors(batch)]
     one_for_all = {1} if isinstance(batch, Mapping) else set()
     if not all(rows) or len(set(rows) - one_for_all) > 1:
-        raise ValueError(f"{name} has parts of {rows} rows; they must have as many, at least 1")
+        raise ValueError(f"{name} has parts of {rows} rows; they must all have the same number of rows, at least 1")
 
 
 def draw_batch(batches: Batches | Epochs, step: int) -> Batch:
@@ -136,5 +136,5 @@ class Epochs:
         self._iterator = iter(self.loader)
         for batch in self._iterator:
             return batch
-        once = "it is an iterator, which ends once" if self._iterator is self.loader else "its epoch is empty"
-        raise LookupError(f"the loader has given {self._step} batches and {once}")
+        once = "it is an iterator, and can be read once" if self._iterator is self.loader else "its epoch is empty"
+        raise LookupError(f"the loader ended after {self._step} batches: {once}")

@@ -22,7 +22,7 @@ def note_inputs(model: nn.Module, batch: Batch) -> Iterator[None]:
         yield
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         inputs = f"the batch was ({_shapes(batch)}), the model {validation.describe(model)}"
-        error.add_note(f"the loss could not be computed; {inputs}: do batch, model and loss fit?")
+        error.add_note(f"the loss could not be computed; {inputs}; check that batch, model and loss fit together")
         raise
 
 
@@ -41,11 +41,13 @@ def check_labelled(batch: Any) -> Tensor:
         ValueError: the batch has no labels.
     """
     if not isinstance(batch, Mapping):
-        raise TypeError(f"the batch is {validation.describe(batch)}; this loss takes a mapping of what the model takes")
+        raise TypeError(
+            f"the batch is {validation.describe(batch)}; this loss takes a mapping of the model's arguments"
+        )
     if "labels" not in batch:
         raise ValueError(
-            f"the batch has {', '.join(map(str, batch)) or 'nothing'} and no labels, of which the model would compute "
-            "its loss: add labels (-100 where nothing is predicted), or give loss=, a function of model and batch"
+            f"the batch has {', '.join(map(str, batch)) or 'nothing'} but no labels, from which the model computes "
+            f"its loss: add labels (-100 where nothing is predicted), or give loss=, a function of model and batch"
         )
     if not isinstance(batch["labels"], Tensor):
         raise TypeError(f"labels are {validation.describe(batch['labels'])}; give a tensor")
@@ -87,8 +89,8 @@ def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str =
     outside = labels[(labels < 0) | (labels >= classes)]
     if len(outside):
         raise ValueError(
-            f"label {int(outside[0])} is not one of the model's {classes} {noun}, which count from 0 to {classes - 1}: "
-            "number the labels so, leave out rows that have none, or build a larger model"
+            f"label {int(outside[0])} is not one of the model's {classes} {noun}, numbered from 0 to {classes - 1}: "
+            "renumber the labels, leave out rows without a label, or build a larger model"
         )
 
 
@@ -103,7 +105,7 @@ def check_optimizer_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> No
     """Raise ValueError unless the optimizer updates at least one weight of the model."""
     moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     if not any(id(parameter) in moved for parameter in model.parameters()):
-        raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
+        raise ValueError("optimizer updates no weight of this model; construct it with model.parameters()")
 
 
 def check_loss_output(output: Any) -> tuple[Tensor, Any]:
@@ -116,11 +118,11 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)
             and output[0].numel() == 1 and hasattr(output[1], "__float__")):  # fmt: skip
         members = f" of {' and '.join(map(validation.describe, output))}" if isinstance(output, tuple | list) else ""
-        raise TypeError(f"loss gives {validation.describe(output)}{members}; it must give the sum of the loss "
-                        "and the number of predictions, such as (total, 12)")  # fmt: skip
+        raise TypeError(f"loss returns {validation.describe(output)}{members}; it must return the sum of the loss "
+        f"and the number of predictions, such as (total, 12)")  # fmt: skip
     total, count = output
     if not total.requires_grad:
         raise ValueError("the loss does not depend on any trainable weight of the model; is it detached?")
     if not isinstance(count, Tensor) and not count >= 0:
-        raise ValueError(f"loss gives a count of {count}; it must be at least 0")
+        raise ValueError(f"loss returns a count of {count}; it must be at least 0")
     return total.reshape(()), count

@@ -166,7 +166,7 @@ def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
     except CheckpointMismatchError:
         raise
     except (ValueError, OSError) as error:
-        raise ValueError(f"{path} is a damaged checkpoint: {error}; delete it to go on from an earlier one") from error
+        raise ValueError(f"{path} is a damaged checkpoint: {error}; delete it to resume from an earlier one") from error
     return Checkpoint(path, {"step": content["step"], **content["state"]}, tensors, state)
 
 
@@ -209,11 +209,15 @@ def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor],
     if difference := run_description.first_difference(compared, run_description.describe_config(model)):
         name, stored, current = difference
         difference_text = f"its {name or 'class'} is {stored} there and {current} here"
-        raise CheckpointMismatchError(f"{path} is of another model: {difference_text}; build the model as it was")
+        raise CheckpointMismatchError(
+            f"{path} is a checkpoint of another model: {difference_text}; build the model as it was"
+        )
     if optimizer is not None and content["optimizer"] is None:
         raise CheckpointMismatchError(f"{path} was saved without an optimizer; load the model alone")
     if optimizer is not None and content["optimizer"] != (current := type(optimizer).__qualname__):
-        raise CheckpointMismatchError(f"{path} is of another optimizer: {content['optimizer']}, not {current}")
+        raise CheckpointMismatchError(
+            f"{path} is a checkpoint of another optimizer: {content['optimizer']}, not {current}"
+        )
 
 
 def _check_state(state: dict[str, Any]) -> None:
@@ -222,7 +226,9 @@ def _check_state(state: dict[str, Any]) -> None:
         schema.json_value(state, "state")
         json.dumps(state, allow_nan=False)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"state holds what JSON cannot: {error}; give finite numbers, strings and lists") from error
+        raise ValueError(
+            f"state holds a value that JSON cannot store: {error}; give finite numbers, strings and lists"
+        ) from error
 
 
 def _check_finite(tensors: dict[str, Tensor], model: nn.Module, step: int) -> None:

@@ -64,9 +64,9 @@ def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> fl
             number = batch_count.item() if isinstance(batch_count, Tensor) else batch_count
             total, count = total + batch_total.item(), count + number
     if not count:
-        raise ValueError("no batch to measure on, or all its targets are padding")
+        raise ValueError("there is no batch to evaluate, or all targets are padding")
     if not math.isfinite(total):
-        raise FloatingPointError(f"the loss is {total}: the model's weights or the batches hold such numbers")
+        raise FloatingPointError(f"the loss is {total}: the model's weights or the batches hold NaN or infinity")
     return total / count
 
 
@@ -86,12 +86,12 @@ def accuracy(model: nn.Module, batches: Iterable[Batch]) -> float:
         for batch in batches:
             logits, labels, is_counted = _logits_and_labels(model, _to_device(batch, device))
             if not logits.isfinite().all():
-                raise FloatingPointError("the model's logits are not finite: look at its weights and the batches")
+                raise FloatingPointError("the model's logits are not finite; check its weights and the batches")
             check_labels(labels.masked_fill(~is_counted, 0), logits.shape[:-1], logits.shape[-1])
             correct += int(((logits.argmax(-1) == labels) & is_counted).sum())
             count += int(is_counted.sum())
     if not count:
-        raise ValueError("no batch to measure on, or it has no labels but -100")
+        raise ValueError("there is no batch to evaluate, or every label is -100")
     return correct / count
 
 
@@ -165,9 +165,11 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
     found, sure, possible = (_link_set(*link) for link in (("found", found), ("sure", sure), ("possible", possible)))
     possible |= sure
     if not found and not sure:
-        raise ValueError("there is no link to measure on")
+        raise ValueError("there are no links to measure")
     if len({len(link) for link in found | possible}) > 1:
-        raise ValueError("some links are of 2 numbers and some of 3; give all the number of their pair, or none")
+        raise ValueError(
+            "some links have 2 numbers and some have 3; give the index of the pair in every link, or in none"
+        )
     return 1 - (len(found & sure) + len(found & possible)) / (len(found) + len(sure))
 
 
@@ -183,7 +185,7 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     """
     checks.materialized(pattern=pattern)
     if pattern.is_complex() or pattern.dtype == torch.bool or pattern.isnan().any():
-        raise ValueError(f"pattern is {pattern.dtype} or holds nan; give weights, such as one of a capture")
+        raise ValueError(f"pattern is {pattern.dtype} or holds NaN; give attention weights, such as a captured pattern")
     if pattern.dim() != 2 or not pattern.shape[1]:
         raise ValueError(f"pattern is {list(pattern.shape)}; it must be [target source], of one text")
     rows = set()
@@ -210,6 +212,9 @@ def _link_set(name: str, links: Iterable[Link]) -> set[Link]:
 
 def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:
     if isinstance(hypotheses, str) or isinstance(references, str):
-        raise ValueError("one string where many texts are meant; give a list")
+        raise ValueError("hypotheses and references are lists of texts, not one string; give lists")
     if len(hypotheses) != len(references) or not references:
-        raise ValueError(f"there are {len(hypotheses)} texts, {len(references)} references; give as many, at least 1")
+        raise ValueError(
+            f"there are {len(hypotheses)} texts, {len(references)} references; give one reference for "
+            f"each text, and at least one text"
+        )

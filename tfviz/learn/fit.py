@@ -47,8 +47,8 @@ class Training(Iterator[Step]):
     def __del__(self) -> None:
         if not getattr(self, "started", True):
             warnings.warn(
-                "learn.fit(...) was called and nothing was trained: it trains as its steps are taken, so write "
-                "for step in learn.fit(...): ..., or list(learn.fit(...))",
+                "learn.fit(...) was called but trained nothing: it trains while its steps are iterated, so write for "
+                "step in learn.fit(...): ..., or list(learn.fit(...))",
                 stacklevel=2,
             )
 
@@ -160,7 +160,7 @@ def _epoch(batches: Any) -> int:
     """
     count = length(batches)
     if count is None:
-        raise ValueError(f"batches is {describe(batches)}, of no known length: give steps, such as steps=2000")
+        raise ValueError(f"batches is {describe(batches)}, whose length is unknown; give steps, such as steps=2000")
     return count
 
 
@@ -172,12 +172,13 @@ def _check_inputs(model: nn.Module, batches: Any, optimizer: torch.optim.Optimiz
     float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
     if float16 is not None:
         raise ValueError(
-            f'{float16} is float16, too coarse to be trained: give model.float(), and precision="float16" or "bfloat16"'
+            f'{float16} is float16, too coarse for training; give model.float(), and precision="float16" or "bfloat16"'
         )
     if isinstance(loss, nn.modules.loss._Loss):
         raise TypeError(
             f"loss is {describe(loss)}, which takes predictions and targets; give a function of model and batch that "
-            "returns a sum and of how many, such as learn.losses.classification, or one that calls it"
+            f"returns (sum of the loss, number of predictions), such as learn.losses.classification, or one that "
+            f"calls it"
         )
     check_callable("model", "batch", loss=loss)
     check_callable("step", "steps", schedule=schedule)

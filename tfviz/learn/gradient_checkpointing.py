@@ -24,7 +24,7 @@ class CheckpointedBlocks(AbstractContextManager[None]):
         lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
         self.blocks = [block for blocks in lists for block in blocks]
         if not self.blocks:
-            raise ValueError(f"{type(model).__name__} has no nn.ModuleList; there is no block to compute again")
+            raise ValueError(f"{type(model).__name__} has no nn.ModuleList; it has no blocks to recompute")
         self.forwards = [partial(checkpoint, block.forward, use_reentrant=False) for block in self.blocks]
         self.config = getattr(model, "config", None)  # models of Hugging Face would fill their cache twice
         self.use_cache: bool | None = None

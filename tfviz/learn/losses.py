@@ -57,8 +57,8 @@ def model_loss(model: nn.Module, batch: Mapping[str, Tensor]) -> tuple[Tensor, T
     mean = getattr(output, "loss", None)
     if not isinstance(mean, Tensor):
         raise ValueError(
-            f"the model gives {describe(output)} without a loss; give the model with its head, such as GPT2LMHeadModel "
-            "where this is GPT2Model, or loss=, a function of model and batch"
+            f"the model returns {describe(output)} without a loss; give the model with its head, such as "
+            f"GPT2LMHeadModel instead of GPT2Model, or loss=, a function of model and batch"
         )
     labels = labels[..., 1:] if shifts_labels(unwrap(model)) else labels
     count = (labels != HF_IGNORE_INDEX).sum().to(mean.device)
@@ -214,7 +214,7 @@ def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, in
     predicted = extract_logits(model(*inputs)).float()
     if predicted.shape != values.shape:
         raise ValueError(
-            f"values are {list(values.shape)}, the model gives {list(predicted.shape)}; give values of that shape"
+            f"values are {list(values.shape)}, but the model returns {list(predicted.shape)}; give values of that shape"
         )
     return (predicted - values).square().sum(), values.numel()
 

@@ -47,7 +47,7 @@ def launch_precision() -> str | None:
     precision = os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
     if precision not in LAUNCH_PRECISIONS:
         known = ", ".join(LAUNCH_PRECISIONS)
-        raise ValueError(f"accelerate was launched with --mixed_precision {precision}; fit can do: {known}")
+        raise ValueError(f"accelerate was launched with --mixed_precision {precision}; fit supports: {known}")
     return LAUNCH_PRECISIONS[precision]
 
 

@@ -48,7 +48,9 @@ def muon(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.
     """
     _check_settings(model, lr, weight_decay)
     if any(weight.is_complex() for weight in model.parameters()):
-        raise ValueError("model has complex weights, which Muon and a fused AdamW do not move; give another optimizer")
+        raise ValueError(
+            "model has complex weights, which Muon and a fused AdamW do not support; give another optimizer"
+        )
     hidden = list(hidden_matrices(model))
     in_hidden = set(hidden)
     rest = _decay_groups((weight for weight in model.parameters() if weight not in in_hidden), weight_decay)

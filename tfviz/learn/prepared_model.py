@@ -72,7 +72,9 @@ class PreparedModel:
             ValueError: gradients are disabled, or the batch contains nothing to predict.
         """
         if not torch.is_grad_enabled():
-            raise ValueError("gradients are switched off here, by torch.no_grad or inference_mode: train outside of it")
+            raise ValueError(
+                "gradients are disabled by torch.no_grad or torch.inference_mode; train outside that context"
+            )
         self.zero_grad()
         self.wrapped.train()
         if self.loss_scale is not None:

@@ -59,7 +59,9 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     check_callable("step", "steps", schedule=schedule)
     factor = schedule(step, steps)
     if not (hasattr(factor, "__float__") and 0 <= float(factor) <= 1 + FACTOR_TOLERANCE):
-        raise ValueError(f"schedule({step}, {steps}) is {factor}; it must be a share of the rate, from 0 to 1")
+        raise ValueError(
+            f"schedule({step}, {steps}) is {factor}; it must be a fraction of the learning rate, from 0 to 1"
+        )
     return float(factor)
 
 

@@ -83,7 +83,8 @@ def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer)
         index, _, name = key.partition(".")
         if not (name and index.isdecimal() and len(index) < 9 and int(index) < len(parameters)):
             raise ValueError(
-                f"the optimizer's state holds {key!r}, which belongs to none of {len(parameters)} parameters"
+                f"the optimizer's state holds {key!r}, which belongs to none of the model's {len(parameters)} "
+                f"parameters"
             )
         like = parameters[int(index)]
         if name in PARAMETER_SHAPED and getattr(value, "shape", None) != like.shape and value is not None:

@@ -132,12 +132,12 @@ class TrainingRun:
         newest = checkpoint.read(self.checkpoint_dir, self.prepared.model, self.prepared.unwrapped_optimizer)
         stored = newest.state.get("config")
         if not isinstance(stored, dict):
-            raise ValueError(f"{newest.path} belongs to no run, since `checkpoint.save` wrote it; give another folder")
+            raise ValueError(f"{newest.path} was written by `checkpoint.save`, not by a run; give another folder")
         if difference := first_difference(stored, self.config):
             name, stored_value, value = difference
             raise ValueError(
-                f"{self.checkpoint_dir} holds a run with {name} {stored_value}, this one asks for {value}; "
-                "give it another folder, or delete that one"
+                f"{self.checkpoint_dir} holds a run with {name} {stored_value}, but this run has {value}; give this "
+                f"run another folder, or delete that one"
             )
         step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
         with schema.errors_name(newest.path):
@@ -176,14 +176,15 @@ class TrainingRun:
         """Return a hint on how to resume a run that ended early."""
         newest = checkpoint.list_checkpoints(self.checkpoint_dir)[-1:] if self.checkpoint_dir else []
         hint = f"the same call goes on from {newest[0]}" if newest else "no checkpoint was written"
-        return f"the model is half of step {len(self.history)}; {hint}" if self.optimizer_step_interrupted else hint
+        in_step = f"the model is in the middle of step {len(self.history)}; "
+        return f"{in_step}{hint}" if self.optimizer_step_interrupted else hint
 
     def _not_finite_message(self, error: FloatingPointError, batch: Batch, step: int, lr: float) -> str:
         finite = all(part.isfinite().all() for part in tensors(batch))
         advice = (
             "take a lower lr, more warm-up or a smaller max_grad_norm"
             if finite
-            else f"batches[{step}] holds such numbers"
+            else f"batches[{step}] holds NaN or infinity"
         )
         return (
             f"{error} at step {step}, learning rate {lr:.2g}: the step was not taken, {self._resume_hint()}; {advice}"

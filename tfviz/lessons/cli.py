@@ -56,7 +56,7 @@ def main() -> None:
 @click.option("-p", "values", multiple=True, metavar="KEY=VALUE", help="a parameter, over the preset's; repeatable")
 @click.option("--out", type=FOLDER_TYPE, default="runs", show_default=True, help="where results go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="notebooks at a time")
-@click.option("--force", is_flag=True, help="run again what is finished and unchanged")
+@click.option("--force", is_flag=True, help="also run notebooks that are finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
 @click.option("--timeout", type=click.IntRange(1), metavar="SECONDS", help="that a cell may take; unlimited by default")
 @click.option("--without-answers", is_flag=True, help="leave out the answers of exercises and questions, for a class")
@@ -83,7 +83,7 @@ def run(
     try:
         runs = runner.run(names, preset, overrides, out, jobs, force, **more)
     except KeyboardInterrupt:
-        click.echo("stopped; the same command keeps the notebooks that had run, and runs the others", err=True)
+        click.echo("stopped; run the same command again to run only the notebooks that are left", err=True)
         raise
     failed = [each.title for each in runs if each.outcome.status == "failed"]
     click.echo(f"{len(runs) - len(failed)} of {len(runs)} notebooks ran; look at {out / 'index.html'}")
@@ -145,7 +145,7 @@ def demo(out: Path, no_browser: bool) -> None:
 @main.command()
 @click.argument("model")
 @click.argument("text", default="")
-@click.option("--image", type=click.Path(path_type=Path), help="a picture, for a model of pictures")
+@click.option("--image", type=click.Path(path_type=Path), help="a picture, for a vision model")
 @click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: show where their attention differs")
 @click.option("--out", type=PAGE_TYPE, default="look.html", show_default=True)
 def look(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:

@@ -69,7 +69,9 @@ class Checkpoint:
             raise ValueError(f"{name} is {found}; give a folder that save_pretrained wrote, or a name on the Hub: gpt2")
         self.name, self._library = str(folder) if folder.is_dir() else name, transformers
         if (folder / "adapter_config.json").exists():
-            raise ValueError(f"{name} holds an adapter, which changes another model: merge it into that, and save it")
+            raise ValueError(
+                f"{name} holds an adapter, which changes another model: merge it into that model, and save the result"
+            )
         content, _ = self._load(transformers.PreTrainedConfig.get_config_dict)
         _check_config(content, name)
         self.config = self._load(transformers.AutoConfig.from_pretrained)
@@ -102,7 +104,9 @@ class Checkpoint:
         for problem, keys in problems.items():
             if keys:
                 some = f"{', '.join(sorted(keys)[:3])}{f' and {len(keys) - 3} more' if len(keys) > 3 else ''}"
-                raise ValueError(f"{self.name} {problem} {some}: its config.json and weights are not of one model")
+                raise ValueError(
+                    f"{self.name} {problem} {some}: its config.json and weights do not belong to one model"
+                )
         return model
 
     def _load(self, loader: Callable[..., Any], **options: Any) -> Any:

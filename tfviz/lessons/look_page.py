@@ -54,7 +54,9 @@ def page(name: str, text: str, image: Path | None, other: str | None, out: Path)
         del checkpoint  # two may need more memory than there is
         _, other_inputs, other_groups = _capture(other, text, image, decoder_ids)
         if other_inputs.tokens != inputs.tokens:
-            raise ValueError(f"{names[0]} and {names[1]} cut this text into other tokens: no two maps can be compared")
+            raise ValueError(
+                f"{names[0]} and {names[1]} split this text into different tokens; their maps cannot be compared"
+            )
         title = f"{names[0]} and {names[1]}: what changed"
         parts = _comparison(groups, other_groups, names)
     with atomic(out) as draft:

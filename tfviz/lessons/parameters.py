@@ -76,7 +76,7 @@ def begins(titles: Sequence[str], **texts: str) -> None:
     """
     for name, value in texts.items():
         if not any(title.startswith(value) for title in titles):
-            raise ValueError(f"{name} is {value!r}; no title begins so; there are {', '.join(titles[:3])}, ...")
+            raise ValueError(f"{name} is {value!r}; no title begins with it; there are {', '.join(titles[:3])}, ...")
 
 
 def integer(minimum: int = 1, maximum: int = MAX_INTEGER, multiple_of: tuple[int | str, ...] = (1,)) -> Check:

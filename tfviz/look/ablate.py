@@ -45,13 +45,13 @@ def ablate(
         repeated = _check_number(measure()) if any(part.training for part in model.modules()) else unablated
     if not isclose(unablated, repeated, rel_tol=1e-3, abs_tol=1e-6):
         warnings.warn(
-            f"measure gives {unablated:.4g} and {repeated:.4g} of the same model, so what a head is worth is noise: "
-            "call model.eval()",
+            f"measure returns {unablated:.4g} and {repeated:.4g} for the same model, so the effect of a head would be "
+            f"noise; call model.eval()",
             stacklevel=2,
         )
     others = [site for site in counter.heads if site.rpartition(".")[2] != "pattern"]
     if others:
-        raise ValueError(f"{', '.join(others)}: heads are taken away at patterns; give a glob that ends in pattern")
+        raise ValueError(f"{', '.join(others)}: heads are ablated at patterns; give a glob that ends in pattern")
     return {
         site: torch.tensor([_measure_without_head(model, measure, site, head) - unablated for head in range(heads)])
         for site, heads in counter.heads.items()
@@ -82,7 +82,7 @@ def _naming_measure() -> Iterator[None]:
     try:
         yield
     except LookupError as error:
-        if "was not called inside the with" not in str(error):
+        if "was not called inside the `with` block" not in str(error):
             raise
         raise LookupError("measure does not call the model; it must, each time it is called") from error
 
@@ -98,7 +98,7 @@ def _check_number(measured: object) -> float:
             raise TypeError
         number = float(measured)  # type: ignore[arg-type]
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise TypeError(f"measure gives a {type(measured).__name__}; it must give one number") from error
+        raise TypeError(f"measure returns a {type(measured).__name__}; it must return one number") from error
     if not isfinite(number):
-        raise ValueError(f"measure gives {number}; what a head is worth cannot be told from it")
+        raise ValueError(f"measure returns {number}; the effect of a head cannot be computed from it")
     return number

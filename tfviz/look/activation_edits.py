@@ -21,8 +21,8 @@ from tfviz.shapes import Float
 
 WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites without activations
 STEPS_WARNING = (
-    "an edit of positions meets one position at a time, as in generation with a cache, where each is number 0: leave "
-    "positions out, or generate with use_cache=False"
+    "the model computes one position at a time, as in generation with a cache, where each has index 0, so positions= "
+    "cannot tell them apart; leave positions out, or generate with use_cache=False"
 )
 EDITS_OF_PATTERNS = ("zero", "mean", "paste")  # whose positions select queries
 
@@ -214,8 +214,8 @@ def check_unambiguous_broadcast(name: str, tensor: Tensor, like: Tensor) -> None
     if other is not None:
         names = ("text", "position", "dim") if like.dim() == 3 else ("text", "head", "position", "dim")
         raise ValueError(
-            f"{name}: {list(tensor.shape)} may be of each {names[other]} or of each {names[place]}: give "
-            f"{_with_axes(tensor, like, other)} or {_with_axes(tensor, like, place)}"
+            f"{name}: {list(tensor.shape)} is ambiguous, one for each {names[other]} or one for each {names[place]}: "
+            f"give {_with_axes(tensor, like, other)} or {_with_axes(tensor, like, place)}"
         )
 
 

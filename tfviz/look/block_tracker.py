@@ -175,7 +175,7 @@ class BlockTracker:
 
         def replay(which: int) -> Tensor:
             if (side := sides[which]) is None:
-                raise LookupError("not all of its keys are of the text")
+                raise LookupError("some of its keys do not belong to the text")
             return align_axes(side.replay(0), letters[which], output_letters).expand(shape)
 
         texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN_TEXT, 1) for side in sides))

@@ -94,8 +94,8 @@ def capture(
     original = uncompiled(model)
     if isinstance(original, torch.jit.ScriptModule):
         raise ValueError(
-            f"{type(model).__name__} is scripted or traced (TorchScript): it runs outside Python, where nothing can be "
-            "seen; capture the model that it was made of"
+            f"{type(model).__name__} is scripted or traced (TorchScript): it runs outside Python, where nothing can "
+            f"be captured; capture the original model"
         )
     tracer = AttentionTracer(
         original,

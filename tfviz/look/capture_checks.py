@@ -22,8 +22,7 @@ ROW_SUM_TOLERANCE = 0.05  # largest distance of a row's sum from 1
 QUANTIZED_ROW_SUM_TOLERANCE = 0.3  # the same for weights stored as bytes
 MAX_ROWS_CHECKED = 64  # of each head stored as bytes
 WITHOUT_GRADIENTS = (
-    "grad=True, and the model ran without gradients (torch.no_grad), so that there are none: put torch.enable_grad() "
-    "around it"
+    "grad is True, but the model ran without gradients (torch.no_grad); call it inside torch.enable_grad()"
 )
 
 
@@ -44,10 +43,10 @@ def of_capture(state: CaptureState) -> list[str]:
     silent = _modules_without_maps(state, _modules_with_maps(state))
     counts = {
         "computed more than once": len(repeated),
-        "in training, under dropout, which the maps leave out": len(dropped),
-        "read a float mask as PyTorch's fast path does, where any nonzero forbids": len(notes.fast_path),
+        "in training mode, and the maps show weights before dropout": len(dropped),
+        "interpreted a float mask as PyTorch's fast path does: every nonzero entry is masked": len(notes.fast_path),
         f"returned no weights ({_reason(silent, state)})": len(silent),
-        f"with rows that need not add up to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
+        f"with rows that need not sum to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
         f"of channels, not of tokens ({_joined(notes.channels)})": len(notes.channels),
     }
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
@@ -68,11 +67,11 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
             return f"layer {number} {problem}"
     uneven = [f"layer {number}" for number, layer in known if not _rows_sum_to_1(layer)]
     if uneven:
-        return f"rows do not add up to 1 in {', '.join(uneven)}"
+        return f"rows do not sum to 1 in {', '.join(uneven)}"
     for number, layer in known if mask is not None else ():
         weights = dequantize(layer)
         if 2 * torch.where(mask[number], 0.0, weights).sum() > weights.sum() > 0:  # type: ignore[index]
-            return f"most of layer {number} lies where the mask is False: it is True where a query may attend"
+            return f"most of layer {number} lies where the mask is False; a mask is True where a query may attend"
     return ""
 
 
@@ -107,10 +106,10 @@ def check(state: CaptureState) -> None:
     for caveat, holds in {
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
         WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
-        f"not all could be seen: {_unseen_parts(state)}": stack.unseen,
+        f"some parts were not captured: {_unseen_parts(state)}": stack.unseen,
         f"weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
-        f"weights that may be of several heads or windows are shown as texts of a batch: "
-        f"{', '.join(unclear[:MAX_SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
+        f"weights that may belong to several heads or windows are shown as texts of a batch: "
+        f"{', '.join(unclear[:MAX_SITES_LISTED])}; give their axes, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes
         ),
     }.items():
@@ -135,16 +134,16 @@ def _no_match(glob: str, state: CaptureState) -> str:
     if not stack.called:
         if stack.traced:
             why = (
-                "inside the with the model was only traced (torch.export, torch.jit, torch.func, fake or meta "
-                "tensors), where no numbers flow; call it with tensors that hold some"
+                "inside the `with` block the model was only traced (torch.export, torch.jit, torch.func, fake or meta "
+                "tensors), without numbers; call it with real tensors"
             )
         elif stack.called_elsewhere:
             why = (
-                "the model was called in another thread, and a capture sees only its own: open it in that "
-                "thread, or call contextvars.copy_context().run(model, ...) there"
+                "the model was called in another thread, and a capture sees only the thread that opened it: open it "
+                "in that thread, or call contextvars.copy_context().run(model, ...) there"
             )
         else:
-            why = "the model was not called inside the with; call model(...) there, not model.forward(...)"
+            why = "the model was not called inside the `with` block; call model(...) there, not model.forward(...)"
         return f"nothing to match {glob!r}: {why}"
     if any(site.rpartition(".")[2] == "pattern" for site in sites) or not matches("any.pattern", glob):
         inputs = [site for path in stack.called if (site := stack.input_site(path)) is not None]
@@ -153,7 +152,7 @@ def _no_match(glob: str, state: CaptureState) -> str:
         site = _site_of_skipped("", state)
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
         return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_naming_hint(site)}"
-    reasons = [f"hidden from view: {unseen}"] if (unseen := _unseen_parts(state)) else []
+    reasons = [f"not visible to a capture: {unseen}"] if (unseen := _unseen_parts(state)) else []
     reasons += (
         [f"a softmax was computed in {_joined(notes.softmaxes)}, but its output was not multiplied with values"]
         if notes.softmaxes
@@ -161,8 +160,8 @@ def _no_match(glob: str, state: CaptureState) -> str:
     )
     return (
         f"no site matches {glob!r}: the model ran, but no attention was seen in it"
-        f"{''.join(f'; {reason}' for reason in reasons)}. If it calls a kernel of its own, name that to "
-        "look.register_kernel(function); the map of linear attention is at '*.implicit'; the other sites here are "
+        f"{''.join(f'; {reason}' for reason in reasons)}. If it calls its own kernel, register that with "
+        f"look.register_kernel(function); the map of linear attention is at '*.implicit'; the other sites here are "
         f"{', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
 
@@ -198,13 +197,13 @@ def _reason(paths: list[str], state: CaptureState) -> str:
     if skipped:
         why = _naming_hint(skipped[0])
     elif all(any(is_within(inner, path) for inner in notes.sampled) for path in paths):
-        why = "deformable attention, whose weights are of points in a picture, not of keys"
+        why = "deformable attention, whose weights belong to points in an image, not to keys"
     elif known:
         return ", ".join(known)
     elif any(is_within(inner, path) for path in paths for inner in notes.softmaxes):
-        why = "its softmax is not multiplied with values in a product that PyTorch shows"
+        why = "its softmax is not multiplied with values in an operation that PyTorch exposes"
     else:
-        why = "no softmax over keys, or a kernel that PyTorch does not show: see look.register_kernel"
+        why = "no softmax over keys, or a kernel that PyTorch does not expose: see look.register_kernel"
     return f"{_joined(paths)}: {why}"
 
 
@@ -216,7 +215,7 @@ def _site_of_skipped(path: str, state: CaptureState) -> str:
 
 def _naming_hint(site: str) -> str:
     return (
-        "their rows do not add up to 1, so `*` does not select them; name the site in full: "
+        "their rows do not sum to 1, so `*` does not select them; name the site in full: "
         f"capture(model, {site!r}) takes them as they are"
     )
 

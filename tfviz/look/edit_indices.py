@@ -68,6 +68,6 @@ def as_list(axis: str, numbers: Numbers) -> list[int]:
     several = [numbers] if isinstance(numbers, int | str) else numbers
     wrong = next((each for each in several if isinstance(each, str) and not each.isdecimal()), None)
     if wrong is not None:
-        raise ValueError(f"{wrong!r} is no number of a {axis}; count them from 0")
+        raise ValueError(f"{wrong!r} is not the index of a {axis}; count from 0")
     listed = [int(each) for each in several]
     return sorted(listed) if isinstance(numbers, Set) else listed

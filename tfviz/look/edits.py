@@ -156,8 +156,8 @@ def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None
     shapes.add(shape)
     if shape[0] == 1 and len(shapes) > 1:
         warnings.warn(
-            "an edit of cells meets one query at a time, as in generation with a cache, where each is query 0: give "
-            "None for the query, or generate with use_cache=False",
+            "the model computes one query at a time, as in generation with a cache, where each has index 0, so the "
+            "edit cannot tell them apart; give None for the query, or generate with use_cache=False",
             stacklevel=2,
         )
 

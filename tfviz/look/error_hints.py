@@ -79,11 +79,11 @@ def _out_of_table(model: nn.Module, frames: Sequence[FrameType], ids: Mapping[st
         wrong = smallest if smallest < 0 else largest
         return ValueError(
             f"{given} holds {wrong}; {type(model).__name__} has {table.num_embeddings} tokens of that kind, counted "
-            "from 0: take the tokenizer of this model"
+            "from 0: use the tokenizer of this model"
         )
     return _too_long(model, ids) or ValueError(
-        f"position {largest} is read in a table of {table.num_embeddings}, {_path(model, table)}: shorten the text, as "
-        f"tokenizer(texts, truncation=True) does"
+        f"position {largest} is looked up in a table of {table.num_embeddings}, {_path(model, table)}: shorten the "
+        "text, as tokenizer(texts, truncation=True) does"
     )
 
 

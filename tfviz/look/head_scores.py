@@ -149,7 +149,7 @@ def head_scores(
     if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:
         raise ValueError(f"head scores are defined for square maps of at least 3 tokens, not {(queries, keys)}")
     if maps.query_tokens != maps.key_tokens:
-        raise ValueError("the maps look from one text at another; head scores are of a text that looks at itself")
+        raise ValueError("the maps are of cross-attention; head scores are defined for self-attention")
     comparing = next((kind for kind in kinds if kind in TOKEN_KINDS), None)
     if comparing and are_numbers(maps.query_tokens):
         others = [kind for kind in kinds if kind not in TOKEN_KINDS] or ["previous"]

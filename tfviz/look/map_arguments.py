@@ -17,7 +17,7 @@ def check_layers(layers: Sequence[Any]) -> None:
     for index, layer in enumerate(layers):
         if layer is None:
             raise ValueError(
-                f"weights[{index}] is None: under sdpa a Hugging Face model gives none; use look.capture, or load it "
+                f"weights[{index}] is None: under sdpa a Hugging Face model returns none; use look.capture, or load it "
                 'with attn_implementation="eager"'
             )
         if isinstance(layer, Tensor):
@@ -29,13 +29,13 @@ def check_layers(layers: Sequence[Any]) -> None:
     shapes = sorted({tuple(layer.shape) for layer in layers})
     if all(len(shape) == 4 for shape in shapes):
         raise ValueError(
-            f"weights have a batch axis ({list(shapes[0])}, batch head query key): a model's own outputs do; give one "
-            "text of the batch, [layer[0] for layer in weights]"
+            f"weights have a batch axis ({list(shapes[0])}, batch head query key), as a model's outputs do; give one "
+            f"text of the batch, [layer[0] for layer in weights]"
         )
     if len(shapes) != 1 or len(shapes[0]) != 3:
         raise ValueError(
             f"weights must be layer head query key, the last three the same in all layers; got {shapes}: "
-            "choose sites whose maps are alike"
+            "choose sites whose maps have the same shape"
         )
 
 
@@ -87,7 +87,7 @@ def as_strings(tokens: Sequence[Any]) -> list[str]:
     strings = []
     for position, word in enumerate(tokens):
         if word is None or isinstance(word, list | tuple | dict):
-            raise ValueError(f"word {position} is {word!r}; give a string or a number for each position")
+            raise ValueError(f"label {position} is {word!r}; give a string or a number for each position")
         number = word.item() if hasattr(word, "item") else word
         strings.append(word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else str(number))
     return strings
@@ -105,7 +105,9 @@ def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
         ValueError: the mask holds other numbers.
     """
     if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
-        raise ValueError("a mask is True where a query may attend; of one that is added to the scores, give mask == 0")
+        raise ValueError(
+            "a mask is True where a query may attend; for a mask that is added to the scores, give mask == 0"
+        )
     return mask.bool()
 
 

@@ -102,12 +102,14 @@ def _check_labels(counts: Mapping[str, int], tokens: TokenLabels | None, axis: s
     if isinstance(tokens, Mapping):
         for glob, labels in tokens.items():
             if not isinstance(glob, str) or not isinstance(labels, Sequence):
-                raise TypeError(f"{axis} is by a group's name, {{'encoder*': tokens}}; {glob!r} has {describe(labels)}")
+                raise TypeError(
+                    f"{axis} is given by the name of a group, {{'encoder*': tokens}}; {glob!r} has {describe(labels)}"
+                )
             if all(_match_start(name, glob) is None for name in counts):
                 raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(counts)}")
     elif tokens is not None and len(tokens) not in counts.values():
         each = ", ".join(f"{name} has {count}" for name, count in counts.items())
-        raise ValueError(f"{axis} has {len(tokens)} labels, and no group has so many: {each}")
+        raise ValueError(f"{axis} has {len(tokens)} labels, but no group has that many: {each}")
 
 
 def _group_name(labels: Sequence[str]) -> str:

@@ -52,7 +52,7 @@ def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: s
         each = "invocations='layers'" if same else "look.groups(captured, invocations='layers')"
         warnings.warn(
             f"{site} was computed {count} times, the last is shown{more}: {each} shows each, invocations='last' is "
-            "this without a warning, and AttentionMaps.over_time joins those of a text written word by word",
+            "this without a warning, and AttentionMaps.over_time joins those of a text generated token by token",
             stacklevel=4,
         )
     return {site: some[-1] for site, some in every.items()}
@@ -96,7 +96,7 @@ def layers_over_time(
         known = history.sites.get(site)
         if known is None or len(known.invocations) != len(some):
             raise ValueError(
-                f"{site} was computed {len(some)} times, and what its keys are could not be followed; "
+                f"{site} was computed {len(some)} times, and its keys could not be identified; "
                 "AttentionMaps.from_capture(captured, invocations='layers') shows each"
             )
         sequences = (
@@ -114,8 +114,8 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     if len(shapes) > 1:
         each = ", invocations='layers'" if any(INVOCATION_INDEX.search(site) for site in joined) else ""
         raise ValueError(
-            f"the patterns have several shapes (head query key): look.groups(captured{each}) has those that are alike "
-            "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
+            f"the patterns have several shapes (head query key): look.groups(captured{each}) groups those of the "
+            f"same shape, sites= selects some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]
     if all(allowed is None for _, allowed in joined.values()):

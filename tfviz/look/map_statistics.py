@@ -100,7 +100,7 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
         raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
         number = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
-        raise ValueError(f"there is {number} among the weights; each must be from 0 to 1: give patterns, not scores")
+        raise ValueError(f"weights hold {number}; each must be from 0 to 1: give patterns, not scores")
     sums = weights.float().sum(-1)
     odd = sums[(sums > 0) & ((sums - 1).abs() > MAX_SUM_ERROR)]
     if normalized and len(odd):

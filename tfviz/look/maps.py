@@ -56,7 +56,7 @@ class AttentionMaps:
             raise ValueError("weights is one number; give a tensor layer head query key")
         layers: list[Any] = list(weights)
         if not layers:
-            raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
+            raise ValueError("there are no weights; a Hugging Face model returns none under sdpa: use look.capture")
         check_layers(layers)
         self.layers = [layer if isinstance(layer, LazyAttention) else layer.detach().cpu() for layer in layers]
         _, queries, keys = self.layers[0].shape
@@ -299,7 +299,7 @@ class AttentionMaps:
         """Why these may not be attention weights (scores, NaN, unnormalized rows, an inverted mask), or ""."""
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
-            return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
+            return f"rows need not sum to 1 in {', '.join(map(str, sites))}"
         return capture_checks.of_weights(self.layers, self.mask)
 
     @validated

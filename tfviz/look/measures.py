@@ -54,7 +54,7 @@ def _distances(weights: Tensor | AttentionMaps) -> Tensor:
         queries, keys = weights.shape[2:]
         offset = keys - queries  # the queries may be the last of the keys' text, as in a step of generation
         if offset < 0 or (offset and weights.query_tokens != weights.key_tokens[offset:]):
-            raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
+            raise ValueError(f"distance is not defined where {queries} queries attend to {keys} keys of another text")
         return _per_query(weights, lambda checked: _mean_distances(checked, offset))
     if weights.dim() < 2:
         raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
@@ -170,7 +170,7 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
     _check_square("relevance", weights)
     check_weights(weights, normalized=False)
     if not gradients.isfinite().all():
-        raise ValueError("there is NaN or infinity among the gradients; of a row that sees nothing, take it out")
+        raise ValueError("gradients hold NaN or infinity; leave out rows in which every key is masked")
     total = torch.eye(weights.shape[-1], device=weights.device)
     layers = []
     for layer in (weights * gradients).clamp(min=0).mean(1).detach():
@@ -204,7 +204,8 @@ def value_weighted_norms(
     ):
         raise ValueError(
             f"weights are {list(weights.shape)} and values {list(values.shape)}; they must be ... head query key and "
-            "... head key dim, of the same keys, with a head of values for each head or for as many in a row"
+            "... head key dim, of the same keys, with one value head for each head, or for each group of consecutive "
+            "heads"
         )
     check_weights(weights, normalized=False)
     lengths = values.norm(dim=-1).unsqueeze(-2).repeat_interleave(weights.shape[-3] // values.shape[-3], dim=-3)

@@ -30,14 +30,14 @@ def no_site(glob: str, sites: Sequence[str], inputs: Sequence[str] = ()) -> str:
         inputs: the sites of the inputs of modules, which are recorded only if they are named.
     """
     if not sites:
-        return f"there is no site {glob!r} yet: the model has not been called inside the with"
+        return f"there is no site {glob!r} yet: the model has not been called inside the `with` block"
     last, everything = _last(glob), [*sites, *inputs]
     kinds = {_last(site) for site in everything}
     if last in FUSED_SITES and last not in kinds and "pattern" in kinds:
         return (
-            f"no site matches {glob!r}: attention was computed without a fused kernel, whose arguments queries, keys "
-            "and values are; load a model of Hugging Face with attn_implementation='sdpa', or name the modules that "
-            "project them"
+            f"no site matches {glob!r}: queries, keys and values are captured from the arguments of a fused kernel, "
+            "which this attention does not call; load a Hugging Face model with attn_implementation='sdpa', or name "
+            "the modules that project them"
         )
     hook = last.removeprefix("hook_")
     if hook in TRANSFORMER_LENS and hook not in kinds:

@@ -23,7 +23,9 @@ def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     if weights.is_complex():
         raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not is_quantizable(weights):
-        raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
+        raise ValueError(
+            "weights hold numbers below 0, above 1, or NaN, which uint8 cannot store; keep them as float32"
+        )
     return quantize_unchecked(weights.float().clamp(0, 1))
 
 
@@ -31,7 +33,7 @@ def range_problem(weights: Tensor) -> str:
     """Return why numbers cannot be weights from 0 to 1, as a clause that follows their name; "" if they can."""
     low, high = (float(end) for end in weights.aminmax()) if weights.numel() else (0.0, 0.0)
     if low != low:
-        return "holds NaN: a softmax over nothing, where a query may see no key?"
+        return "holds NaN; is there a query that may attend to no key?"
     if low < -1e-6 or high > 1 + 1e-3:
         bounds = f"goes from {low:.3g} to {high:.3g}"
         return f"{bounds}, where weights lie between 0 and 1: are these scores, before their softmax?"

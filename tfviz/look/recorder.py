@@ -94,8 +94,8 @@ class Recorder:
         for function in self.edits_of(site):
             if in_checkpoint():
                 raise ValueError(
-                    f"{site} lies in a part that the backward pass computes again (gradient checkpointing), where its "
-                    "edit would come twice or not at all, and gradients would be wrong: turn checkpointing off"
+                    f"{site} lies in a part that the backward pass recomputes (gradient checkpointing), so its edit "
+                    f"would be applied twice or not at all, and gradients would be wrong: turn checkpointing off"
                 )
             if getattr(function, "of_weights", False) and not site.endswith("pattern"):
                 raise ValueError(f"{site}: look.edits change weights; name a site that ends in .pattern")

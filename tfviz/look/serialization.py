@@ -77,7 +77,7 @@ def write(
 def _mask_number(call: AttentionCall, masks: dict[object, int]) -> int | None:
     if call.score_mod is not None:
         raise ValueError(
-            "these scores are changed by a function (FlexAttention), which no file can hold: capture the weights, as "
+            "these scores are changed by a function (FlexAttention), which cannot be saved; capture the weights, as in "
             "capture(model, dtype=torch.float16) does"
         )
     if call.mask is None:

@@ -135,7 +135,7 @@ class Block(NamedTuple):
             differ = (positions != key) & (positions >= 0) & (key >= 0)
             if text is not None and text.size == values.text.size and not differ.any():
                 return operand
-        raise LookupError("their keys and values are of different positions")
+        raise LookupError("their keys and values belong to different positions")
 
 
 @torch.no_grad()
@@ -192,7 +192,7 @@ def join_blocks(
         except (LookupError, RuntimeError) as error:
             raise ValueError(
                 f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} tokens, which "
-                f"cannot be put together: {error}; captured.over_time({site!r}) has them"
+                f"cannot be joined: {error}; captured.over_time({site!r}) has them"
             ) from error
         is_quantized = invocations[numbers[0]][0].dtype == torch.uint8
         joined.append(((quantize(weights) if is_quantized else weights).expand(text.batch, *weights.shape), mask[None]))

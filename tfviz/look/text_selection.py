@@ -120,9 +120,9 @@ class SequenceSelector:
                 text.segments = [segment for segment, call in zip(text.segments, calls) if call == calls[-1]]
             if len(text.segments) == 1 and len(invocations.infos) > 1:
                 raise ValueError(
-                    f"{invocations.site} was computed {len(invocations.infos)} times, and what its last invocation "
-                    "looks at is in none before: these are not steps in time; AttentionMaps.from_capture(captured, "
-                    "invocations='layers') shows each"
+                    f"{invocations.site} was computed {len(invocations.infos)} times, and its last invocation attends "
+                    "to keys that no earlier one computed: these are not steps in time; "
+                    "AttentionMaps.from_capture(captured, invocations='layers') shows each"
                 )
         return text
 
@@ -165,7 +165,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     timeline.others = others
     if len(timeline.segments) != len(text.segments[: len(rows)]):
         raise ValueError(
-            "beams does not fit the capture: the rows that it names do not go on from one another; give the "
+            "beams does not fit the capture: the rows that it names do not continue one another; give the "
             "beam_indices of this call of generate"
         )
     return timeline
@@ -237,6 +237,6 @@ def _beam_rows(beams: Tensor, row: int) -> list[int]:
 def _mixed_rows_error(site: str) -> ValueError:
     return ValueError(
         f"a beam search reordered the batch rows of {site}, so no single row is one text: give "
-        "beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
+        f"beams=out.beam_indices, where out = generate(..., return_dict_in_generate=True, output_scores=True), "
         "and as batch= the number of the returned text"
     )

@@ -57,7 +57,7 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
     for alias, name in family.aliases.items():
         other = tensors.pop(alias, None)
         if other is not None and not torch.equal(tensors.setdefault(name, other), other):
-            raise ValueError(f"{alias} and {name} differ in {folder}; here they are one tensor (tied embeddings)")
+            raise ValueError(f"{alias} and {name} differ in {folder}; they must be one tensor (tied embeddings)")
     return tensors
 
 
@@ -71,7 +71,7 @@ def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Pa
         if settings[name] > largest:
             raise ValueError(
                 f"{name} is {settings[name]} in {folder / 'config.json'}, and its weights have {len(tensors)} tensors "
-                f"with no side over {largest}; the two are not of one model"
+                f"with no side over {largest}; the two do not belong to one model"
             )
 
 

@@ -41,7 +41,7 @@ def gpt2(folder: str | Path) -> GPT:
     if activation not in [*ACTIVATIONS]:  # a list, since the value in the file may be unhashable
         raise ValueError(f"activation_function is {activation!r}; it can be {', '.join(ACTIVATIONS)}")
     if inner not in (None, 4 * dim):
-        raise ValueError(f"n_inner is {inner}; the networks of GPT are 4 n_embd = {4 * dim} wide inside")
+        raise ValueError(f"n_inner is {inner}; it must be 4 n_embd, {4 * dim}")
     parts: dict[str, Any] = {"activation": ACTIVATIONS[activation], "dropout": config["resid_pdrop"]}
     build = partial(GPT, vocab_size, context=context, layers=layers, heads=heads, dim=dim, **parts)
     return _load(build, config, Path(folder), names)
@@ -83,7 +83,7 @@ def _load(build: Callable[[], Any], config: dict[str, Any], folder: Path, family
         for source, rows in zip(sources, (parameter.mT if transposed else parameter).chunk(len(sources))):
             rows.copy_(_take(source, rows, tensors, folder))
     if misplaced := [name for name in tensors if name.partition(".")[0] in trunk]:
-        raise ValueError(f"{folder} holds {misplaced[0]}, for which a model of its config.json has no place")
+        raise ValueError(f"{folder} holds {misplaced[0]}, which a model of its config.json does not have")
     if fresh:
         warnings.warn(f"{folder} holds no {', '.join(fresh)}: train them before you use them", stacklevel=3)
     if tensors:

@@ -26,7 +26,7 @@ class SelfAttention(nn.Module):
             ValueError: `x` does not have three axes.
         """
         if x.dim() != 3:
-            raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim], of one text x[None]")
+            raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim]; for one text, x[None]")
         query = x if self.scaled else x * x.shape[-1] ** 0.5
         query, key = query.unsqueeze(1), x.unsqueeze(1)  # [batch, 1 head, position, dim]
         return attend(query, key, value=key).squeeze(1)

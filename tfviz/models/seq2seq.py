@@ -66,7 +66,7 @@ class Seq2Seq(nn.Module):
         checks.fits_memory(dim=dim, hidden=hidden, parts=4)
         checks.between(0, 1, dropout=dropout)
         if hidden % 2:
-            raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
+            raise ValueError(f"hidden is {hidden}; it must be even, half for each direction of the encoder")
         self.source = TokenEmbedding(source_vocab_size, dim)
         self.target = self.source if target_vocab_size is None else TokenEmbedding(target_vocab_size, dim)
         self.dropout = nn.Dropout(dropout)

@@ -78,10 +78,12 @@ def _example_memory(model: Any, source: Tensor) -> tuple[Any, Any]:
         return type(memory), memory
     if "summary" in getattr(memory, "_fields", ()):
         raise _loop_error(model)
-    raise ValueError(f"encode of {type(model).__name__} gives no named tuple of states and attention_mask; {ADVICE}")
+    raise ValueError(
+        f"encode of {type(model).__name__} does not return a named tuple of states and attention_mask; {ADVICE}"
+    )
 
 
 def _loop_error(model: nn.Module) -> ValueError:
     return ValueError(
-        f"{type(model).__name__} reads and writes word by word in a loop, and a program has no loops; {ADVICE}"
+        f"{type(model).__name__} reads and writes token by token in a loop, but a program has no loops; {ADVICE}"
     )

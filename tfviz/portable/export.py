@@ -128,7 +128,7 @@ def _is_right_at_length_one(program: Program, module: FunctionModule, tensors: S
 def _dynamic_shapes(arguments: Sequence[str], example: Sequence[Any], lengths: Lengths) -> tuple[Any, ...]:
     """Return `dynamic_shapes` for torch.export: for each input tensor, which axes are dynamic."""
     if not any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(example)):
-        raise TypeError("export follows the module with an example; give one tensor for each input")
+        raise TypeError("export traces the module with an example; give one tensor for each input")
     leaves = {name: pytree.tree_leaves(value) for name, value in zip(arguments, example)}
     for name, axes in lengths.items():
         tensors = [leaf for leaf in leaves.get(name, []) if isinstance(leaf, Tensor)]

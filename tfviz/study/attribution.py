@@ -28,7 +28,9 @@ from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
-NOT_LINEAR = "not linear in what the last norm gives: give a logit, or a difference, of a model without a cap on logits"
+NOT_LINEAR = (
+    "not linear in the output of the last norm; give a logit, or a difference, of a model without a cap on logits"
+)
 FAR_LOGIT = 50.0  # logits are scaled up to this, where no probability is linear in them
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
@@ -108,8 +110,8 @@ class _AttributedRun:
         (gradient,) = torch.autograd.grad(summed, normed, retain_graph=True, allow_unused=True)
         if gradient is None:
             raise ValueError(
-                f"no gradient of the target reaches {norm}: what the model computes after it (quantized layers, such "
-                "as quantize_dynamic makes) has none"
+                f"no gradient of the target reaches {norm}: the model computes something after it that has no "
+                f"gradient (such as the quantized layers of quantize_dynamic)"
             )
         frozen = FrozenNorm.from_module(model.get_submodule(norm), stream, normed)
         if frozen is None:
@@ -167,8 +169,8 @@ class _AttributedRun:
         if wrong.any():
             summed, value = (numbers.flatten()[wrong][0].item() for numbers in (total, self.value))
             raise ValueError(
-                f"the parts add up to {summed:.4g}, and the target is {value:.4g}: the model changes its residual "
-                "stream in a way that is not seen, so it has no shares"
+                f"the parts sum to {summed:.4g}, but the target is {value:.4g}: the model changes its residual "
+                f"stream in a way that is not captured, so there are no shares"
             )
         least = 1e-6 * self.value.abs().clamp(min=1)
         shares |= {name: share for name, share in biases.items() if (share.abs() > least).any()}

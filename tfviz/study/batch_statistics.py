@@ -69,16 +69,20 @@ def _tables(measure: Measure, captured: Capture, inputs: Inputs) -> Iterator[tup
     for name, value in given.items() if isinstance(given, Mapping) else [(SINGLE_TABLE_NAME, given)]:
         if isinstance(value, Tensor):
             if not value.dim():
-                raise TypeError(f"measure gives one number for {inputs.size} texts; give one for each, [batch]")
+                raise TypeError(
+                    f"measure returns one number for {inputs.size} texts; it must return one for each, [batch]"
+                )
             axes = {f"axis {axis}": list(map(str, range(size))) for axis, size in enumerate(value.shape) if axis}
             value = Table(
                 value if value.is_floating_point() else value.float(),
                 {"text": list(map(str, range(len(value)))), **axes},
             )
         if not isinstance(value, Table):
-            raise TypeError(f"measure gives {describe(value)}; give a tensor [batch, ...] or a Table of each text")
+            raise TypeError(
+                f"measure returns {describe(value)}; it must return a tensor [batch, ...], or a Table for each text"
+            )
         if len(value.values) != inputs.size:
-            raise ValueError(f"measure gives {len(value.values)} values for a batch of {inputs.size} texts")
+            raise ValueError(f"measure returns {len(value.values)} values for a batch of {inputs.size} texts")
         yield str(name), value
 
 
@@ -91,5 +95,7 @@ def merge_results(known: Result, found: Result) -> Result:
     if not known or not found:
         return known or found
     if set(found) != set(known):
-        raise ValueError(f"the measure returned {sorted(found)}, and {sorted(known)} before; return equal names")
+        raise ValueError(
+            f"the measure returned {sorted(found)}, and {sorted(known)} before; return the same names for every batch"
+        )
     return {name: known[name].merge(batch) for name, batch in found.items()}

@@ -14,7 +14,7 @@ from tfviz.look.error_hints import TOKENIZER_CALL
 
 MASK_ARGUMENTS = ("attention_mask", "padding_mask")  # 1 at tokens, 0 at padding
 CACHE_ARGUMENT = re.compile("past|cache")  # in the names of arguments that hold cached keys and values
-POSITIONAL_ADVICE = "a {} holds the model's positional arguments; of ids and targets give ids alone, batch[0]"
+POSITIONAL_ADVICE = "a {} holds the model's positional arguments; of (ids, targets), give ids alone, batch[0]"
 ID_ARGUMENTS = ("input_ids", "decoder_input_ids", "ids")
 
 

@@ -88,10 +88,10 @@ def _tokenized(tokenize: Tokenize, texts: list[str]) -> Prompt:
         raise
     values = list(batch.values()) if isinstance(batch, Mapping) else batch
     if isinstance(values, list) and values and not any(isinstance(value, Tensor) for value in values):
-        raise ValueError(f"tokenize gives lists; {advice}")
+        raise ValueError(f"tokenize returns lists; {advice}")
     if isinstance(batch, list):
         shapes = ", ".join(str(list(value.shape)) for value in batch if isinstance(value, Tensor))
-        raise ValueError(f"tokenize gives a list of tensors, {shapes}; {advice}")
+        raise ValueError(f"tokenize returns a list of tensors, {shapes}; {advice}")
     return batch
 
 

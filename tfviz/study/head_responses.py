@@ -84,8 +84,8 @@ class HeadResponses:
         for path in self.paths:
             if self._site(path, "query") not in captured:
                 raise ValueError(
-                    f"there is no {self._site(path, 'query')}: attention was computed without a fused kernel, whose "
-                    "arguments queries, keys and values are; load a model of Hugging Face with "
+                    f"there is no {self._site(path, 'query')}: queries, keys and values are captured from the "
+                    f"arguments of a fused kernel, which this attention does not call; load a Hugging Face model with "
                     "attn_implementation='sdpa', or call nn.MultiheadAttention with need_weights=False"
                 )
 
@@ -139,7 +139,7 @@ class HeadResponses:
     def _reason(self, site: str, index: int, in_heads: bool) -> str:
         """Return the error message for a site whose activation is not a linear function of its attention's input."""
         if in_heads:
-            return f"{site} is not linear in the outputs of the heads alone: it has no weights apart from a text"
+            return f"{site} is not linear in the outputs of the heads alone, so its weights depend on the text"
         name = f"the input of {self.paths[index] or 'the model'}"
         inputs = self._probes(self._dim)
         inputs[:index], inputs[index + 1 :] = 0, 0
@@ -149,8 +149,8 @@ class HeadResponses:
                 "sites='encoder.*.output_heads'"
             )
         return (
-            f"{site} is not linear in {name} alone, as behind a norm of queries and keys: it has no weights apart from "
-            "a text"
+            f"{site} is not linear in {name} alone, as after a norm of queries and keys, so its weights depend on "
+            f"the text"
         )
 
     def _probes(self, width: int) -> Float[Tensor, "attention 2 width"]:

@@ -85,7 +85,7 @@ class HeadScores:
             ValueError: the site is cross-attention.
         """
         if any(map(CROSS_ATTENTION_NAME.search, site.split("."))):
-            raise ValueError(f"{site} looks at another text; heads are scored on maps of texts that look at themselves")
+            raise ValueError(f"{site} is cross-attention; heads are scored on self-attention")
         key, ids = self._ids(site, captured, inputs)
         if key not in known:
             aligned = AlignedTexts(ids, attention_mask_of(inputs, ids, site))
@@ -122,8 +122,8 @@ class HeadScores:
         (weights, allowed), aligned = captured.invocations(site)[-1], text.aligned
         if weights.shape[0] != len(aligned.ids) or weights.shape[2:] != (aligned.length, aligned.length):
             raise ValueError(
-                f"{site} is {list(weights.shape)}; heads are scored on maps of {len(aligned.ids)} texts that look at "
-                f"themselves, {aligned.length} x {aligned.length}: name such sites"
+                f"{site} is {list(weights.shape)}; heads are scored on self-attention of {len(aligned.ids)} texts, "
+                f"{aligned.length} x {aligned.length}: name such sites"
             )
         weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.leave_out_first)
         if self.leave_out_first:

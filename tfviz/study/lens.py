@@ -61,12 +61,12 @@ class LensTable(Table):
         axes = ", ".join(self.axes)
         for name, ranked in (("ids", self.ids), ("probabilities", self.probabilities)):
             if ranked is None or ranked.shape[:-1] != self.values.shape or ranked.dim() not in (3, 4):
-                raise ValueError(f"{name} is no tensor [{axes}, rank] for values {list(self.values.shape)}")
+                raise ValueError(f"{name} is not a tensor [{axes}, rank] for values {list(self.values.shape)}")
         if not _has_sizes(self.tokens, self.values.shape):
-            raise ValueError(f"tokens have no list of names for each cell of values {list(self.values.shape)}")
+            raise ValueError(f"tokens must have a list of names for each cell of values {list(self.values.shape)}")
         texts, *_, positions = self.values.shape
         if self.values.dim() == 3 and [len(row) for row in self.text_tokens] != [positions] * texts:
-            raise ValueError(f"text_tokens have no name for each of {positions} positions of {texts} texts")
+            raise ValueError(f"text_tokens must have a name for each of {positions} positions of {texts} texts")
 
     def text(self, index: int) -> LensTable:
         """Return the table [layer, position] of one text of a batch.

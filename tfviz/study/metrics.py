@@ -141,7 +141,7 @@ def _numbers(name: str, values: PerText, texts: int) -> Int[Tensor, "batch"]:
     """Return one number for each text; a single number is expanded."""
     numbers = torch.as_tensor(values).flatten()
     if len(numbers) not in (1, texts):
-        several = "; of a word of several tokens, give the first" if name == "token" else ""
+        several = "; for a word of several tokens, give the first" if name == "token" else ""
         raise ValueError(f"there are {len(numbers)} {name}s for {texts} texts; give one, or one for each text{several}")
     return numbers.long().expand(texts)
 
@@ -196,11 +196,11 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
     if not isinstance(value, Tensor) or (value.numel() != 1 and list(value.shape) != [len(logits)]):
         shape = f"a tensor {list(value.shape)}" if isinstance(value, Tensor) else describe(value)
         raise TypeError(
-            f"{name} gives {shape}; it must give one number, such as the mean over the batch, or one per text"
+            f"{name} returns {shape}; it must return one number, such as the mean over the batch, or one per text"
         )
     if not value.isfinite().all():
         wrong = value.flatten()[~value.isfinite().flatten()][0].item()
-        raise ValueError(f"{name} gives {wrong}; runs cannot be compared by it")
+        raise ValueError(f"{name} returns {wrong}, by which runs cannot be compared")
     return value if list(value.shape) == [len(logits)] else value.reshape(())
 
 

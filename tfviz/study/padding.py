@@ -38,8 +38,8 @@ def check_equal_masks(clean: Inputs, corrupt: Inputs) -> None:
         first, second = clean.named.get(name), corrupt.named.get(name)
         if isinstance(first, Tensor) and isinstance(second, Tensor) and not torch.equal(first, second):
             raise ValueError(
-                f"clean and corrupt differ in {name}, so that a word of one stands where the other has padding or "
-                "another word: give prompts of as many tokens each"
+                f"clean and corrupt differ in {name}, so that a token of one is where the other has padding or "
+                f"another token; give prompts of equally many tokens"
             )
 
 
@@ -66,8 +66,8 @@ def warning_of_shifted_positions(model: nn.Module, inputs: Inputs) -> Iterator[N
         yield
     if shifted:
         warnings.warn(
-            f"the texts are padded on the left, and {shifted[0]} counts positions from the padding on, so that tokens "
-            "have other positions than without it: give position_ids, (attention_mask.cumsum(-1) - 1).clamp(min=0)",
+            f"the texts are padded on the left, and {shifted[0]} counts positions from the padding on, so tokens get "
+            f"other positions than without padding; give position_ids, (attention_mask.cumsum(-1) - 1).clamp(min=0)",
             stacklevel=3,
         )
 

@@ -35,7 +35,7 @@ class PartialResults:
         if self.path is not None and self.path.exists():
             tensors, metadata = load_tensors(self.path)
             if metadata.get("format") != FORMAT or set(tensors) != {"values"}:
-                raise ValueError(f"{self.path} holds no results of an analysis that was stopped; give another file")
+                raise ValueError(f"{self.path} holds no results of an interrupted analysis; give another file")
             if metadata.get("fingerprint") != fingerprint or tensors["values"].shape != self.values.shape:
                 raise ValueError(
                     f"{self.path} holds results of another model, prompt, metric or choice of sites; give another "

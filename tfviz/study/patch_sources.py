@@ -56,8 +56,8 @@ def replacement(
     if source == "resample":
         if not bool(tokens.all()):
             raise ValueError(
-                f"source='resample' would put activations of padding where tokens stand at {site}: give texts of "
-                "as many tokens each, or take source='mean', which leaves padding out"
+                f"source='resample' would put activations of padding in place of tokens at {site}: give texts of "
+                f"equally many tokens, or take source='mean', which leaves padding out"
             )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)
@@ -81,11 +81,12 @@ def _custom_replacement(site: str, means: Means, like: Tensor) -> Tensor:
         ValueError: the mapping has none for the site; its shape does not broadcast, or does so in two ways.
     """
     if site not in means:
-        raise ValueError(f"source has nothing for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
+        raise ValueError(f"source has no activation for {site}; it has {', '.join(list(means)[:6]) or 'nothing'}")
     check_unambiguous_broadcast("source", means[site], like)
     try:
         return means[site].to(like).expand(like.shape)
     except RuntimeError as error:
         raise ValueError(
-            f"by gives {list(means[site].shape)} for {site}, which is {list(like.shape)}; give what broadcasts to it"
+            f"source gives {list(means[site].shape)} for {site}, which is {list(like.shape)}; give a tensor that "
+            f"broadcasts to it"
         ) from error

@@ -228,8 +228,8 @@ class Sweep:
         gradients = torch.autograd.grad(summed, list(kept.values()), allow_unused=True)
         if all(gradient is None for gradient in gradients):
             raise ValueError(
-                f"no gradient of the metric reaches {next(iter(kept))}: what the model computes after it (quantized "
-                "layers, such as quantize_dynamic makes) has none; take source='clean'"
+                f"no gradient of the metric reaches {next(iter(kept))}: the model computes something after it that "
+                f"has no gradient (such as the quantized layers of quantize_dynamic); take source='clean'"
             )
         values = []
         for site, gradient in zip(kept, gradients):

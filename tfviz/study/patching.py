@@ -146,13 +146,14 @@ def check_prompts(inputs: dict[str, Inputs], source: str) -> None:
     if corrupt is not None and clean.shapes != corrupt.shapes:
         raise ValueError(
             f"clean is {', '.join(map(str, clean.shapes))} and corrupt {', '.join(map(str, corrupt.shapes))}; give "
-            "prompts of the same shapes, in which the same word stands at the same position but for those that differ"
+            "prompts of the same shapes, that have the same token at each position except where they are meant to "
+            "differ"
         )
     if corrupt is not None:
         check_equal_masks(clean, corrupt)
     if source in ("mean", "resample") and clean.size == 1:
         raise ValueError(
-            f"source={source!r} takes activations of other texts: give clean more than one, [batch, position]"
+            f"source={source!r} takes activations of other texts: give several texts as clean, [batch, position]"
         )
 
 

@@ -188,8 +188,8 @@ class ResidualTerms(TorchFunctionMode):
             if origin in self._sums or (is_block_output and origin not in self._normed):
                 return path, first_input, returned
         raise ValueError(
-            f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (as post-norm "
-            "models have not): its logits are not the sum of its parts' outputs"
+            f"{type(self.model).__name__} has no norm that takes the residual stream after its blocks (post-norm "
+            f"models do not have one), so its logits are not the sum of its parts' outputs"
         )
 
     def terms(self, stream: Tensor) -> list[Term]:

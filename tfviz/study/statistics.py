@@ -71,7 +71,8 @@ class Statistics:
             name: list(labels) for name, labels in other.axes.items()
         }:
             raise ValueError(
-                f"the axes changed from {_sizes(self)} to {_sizes(other)}; a measure gives the same for each batch"
+                f"the axes changed from {_sizes(self)} to {_sizes(other)}; measure must return the same axes for "
+                f"each batch"
             )
         counts = self.counts + other.counts
         share = other.counts / counts.clamp(min=1)

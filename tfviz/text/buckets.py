@@ -197,7 +197,10 @@ def _check_documents(documents: Sequence[Sequence[Tensor]], length: int) -> None
     if length < 5:
         raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
     if len(documents) < 2:
-        raise ValueError(f"there are {len(documents)} documents; a sentence that does not follow needs a second one")
+        raise ValueError(
+            f"there are {len(documents)} documents; give at least 2, since a sentence that does not "
+            f"follow comes from another document"
+        )
 
 
 def _truncate(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:

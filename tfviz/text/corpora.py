@@ -194,7 +194,7 @@ def _find(file: File) -> list[Path]:
 def _fetch(name: str, file: File) -> list[Path]:
     target = (_find(file) or [cache() / file.path])[0]  # a download never goes to the user's folder
     if target.is_dir() and target.name == Path(file.path).name:
-        raise FileExistsError(f"{target} is a folder, and {name} needs a file of that name; move it away")
+        raise FileExistsError(f"{target} is a folder, but {name} needs a file of that name; move the folder")
     if not target.exists():
         _download(name, file, target)
     return _locate(file)

@@ -193,7 +193,7 @@ def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tens
 def _check_unique(values: Iterable[Any], what: str) -> None:
     value, count = Counter(values).most_common(1)[0]
     if count > 1:
-        raise ValueError(f"{what} {value} stands there {count} times; leave one of them")
+        raise ValueError(f"{what} {value} occurs {count} times; keep one of them")
 
 
 def _lines(path: Path) -> list[str]:

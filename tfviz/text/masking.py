@@ -70,9 +70,7 @@ class MaskedTokens(EndlessBatches):
         else:
             specials, tokens = _special_ids(tokenizer), torch.arange(len(tokenizer))
         if len(tokens) <= len(specials):
-            raise ValueError(
-                f"tokenizer is {len(tokens)}; it counts {len(specials)} special tokens, and there must be others"
-            )
+            raise ValueError(f"tokenizer has {len(tokens)} tokens, all of them special; give one with other tokens too")
         self.mask, self.specials = specials["[MASK]"], torch.tensor(list(specials.values()))
         self.others = tokens[~torch.isin(tokens, self.specials)]
         self.batches, self.mlm_probability, self.seed = batches, mlm_probability, seed

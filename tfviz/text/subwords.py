@@ -114,7 +114,7 @@ class SubwordTokenizer:
             ValueError: `texts` is a single string, or a text holds a lone surrogate.
         """
         if isinstance(texts, str):
-            raise ValueError("one string where many texts are meant; give a list, or take encode")
+            raise ValueError("texts is one string; give a list of texts, or use encode")
         texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
         try:
             rows = self.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)

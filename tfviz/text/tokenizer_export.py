@@ -110,7 +110,7 @@ def _model(part: dict[str, Any], vocab: dict[str, int], splitter: str) -> dict[s
         return {"kind": "bpe", "merges": [index for merge in merges for index in merge]}
     unknown = vocab.get(part["unk_token"])
     if unknown is None:
-        raise _unsupported_error(f"its token for what is unknown, {part['unk_token']!r}, is not one of its model's")
+        raise _unsupported_error(f"its unknown token, {part['unk_token']!r}, is not in its vocabulary")
     words = {"kind": "words", "unknown": unknown, "ids": sorted(vocab.values())}
     if kind == "WordLevel":
         return words

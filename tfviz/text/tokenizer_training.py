@@ -92,7 +92,7 @@ def _trainer_options(vocab_size: int, alphabet: int = 0) -> dict[str, Any]:
     min_size = len(SPECIAL_TOKENS) + alphabet + 1
     if vocab_size < min_size:
         raise ValueError(
-            f"a tokenizer of {vocab_size} tokens is too small; {min_size - 1} are taken already: ask for {min_size}"
+            f"vocab_size is {vocab_size}; it must be at least {min_size}, since {min_size - 1} tokens are taken already"
         )
     between(min_size, MAX_VOCAB_SIZE, vocab_size=vocab_size)
     return {"vocab_size": vocab_size, "special_tokens": list(SPECIAL_TOKENS), "show_progress": False}

@@ -166,5 +166,5 @@ def _check_lines(
         for name, line in drawn.items() if settings.get(f"{axis}scale") == "log" else ():
             points = line.xs if axis == "x" else [value for value in line.mean if value != 0]
             if not any(value > 0 for value in points) or any(value <= 0 for value in points):
-                raise ValueError(f"{axis}scale is 'log', which has numbers above 0 only; {name!r} has others")
+                raise ValueError(f"{axis}scale is 'log', which needs numbers above 0; {name!r} has others")
     return drawn

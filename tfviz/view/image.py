@@ -137,7 +137,9 @@ def _view(
             f"names has {len(names)} names, and {counted(before, 'token')} precede{'s' * (before == 1)} the first patch"
         )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
-        raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
+        raise ValueError(
+            "these captures divide the picture into different cells, so they cannot be compared cell by cell"
+        )
     shown = [*placed.values()][-1 if arrange == "steps" else 0]  # in the static figure
     layers, heads, *_ = shown.maps.shape
     layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
@@ -170,7 +172,8 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
             there = ", ".join(f"{rows} x {columns}" for rows, columns in found)
             of = f" of {name!r}" if name else ""
             raise ValueError(
-                f"grid is {shape[0]} x {shape[1]} cells{of}, and the tokens lie in {there}: give those, or none"
+                f"grid is {shape[0]} x {shape[1]} cells{of}, but the tokens lie in {there}; give that grid, or leave "
+                f"grid out"
             )
 
 

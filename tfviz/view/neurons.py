@@ -126,8 +126,8 @@ def _lazy_layers(maps: AttentionMaps) -> list[LazyAttention]:
     if len(layers) < len(maps.layers):
         number = next(i for i, layer in enumerate(maps.layers) if not isinstance(layer, LazyAttention))
         raise ValueError(
-            f"layer {number} of maps has weights, without the query and the key that they came of: capture them by "
-            "look.capture(model, lazy=True); of a model that writes its attention out, ask for the fused one, "
+            f"layer {number} of maps has weights without their queries and keys: capture those with "
+            f"look.capture(model, lazy=True); for a model that computes eager attention, choose the fused one, "
             'attn_implementation="sdpa"'
         )
     return layers

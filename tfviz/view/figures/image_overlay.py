@@ -74,7 +74,7 @@ class MapsOnImage:
             cells = "no grid" if shape is None else f"no {shape[0]} x {shape[1]} cells"
             raise ValueError(
                 f"{title or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own "
-                "words; give grid=(rows, columns) of cells, and leave away the words of the side that lies on it"
+                "words; give grid=(rows, columns) of cells, and leave out the tokens of the axis that lies on it"
             )
         tokens = [
             grid.token_names(own, names) if grid else own

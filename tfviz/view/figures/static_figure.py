@@ -129,7 +129,7 @@ class StaticFigure:
         """Draw and return the figure; text that would make it too wide is truncated."""
         figure = self._draw()
         if not isinstance(figure, Figure):
-            raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
+            raise TypeError(f"draw returns {describe(figure)}; it must return a matplotlib figure")
         for text in figure.findobj(Text):
             max_length = MAX_FIGURE_TEXT_LENGTH if text in figure.texts else MAX_AXES_TEXT_LENGTH
             if isinstance(text, Text) and len(text.get_text()) > max_length:

@@ -121,7 +121,9 @@ def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor)
     requirements.check_embeddings(model, tokenizer, program)
     logits = program(ids)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != ids.shape:
-        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*ids.shape, len(tokenizer)]}")
+        raise ValueError(
+            f"the model returns logits of shape {list(logits.shape)}; they must be {[*ids.shape, len(tokenizer)]}"
+        )
     requirements.check_logits_width(logits.shape[2], tokenizer)
     requirements.check_bidirectional(model, tokenizer)
     requirements.check_finite(logits[..., : len(tokenizer)])

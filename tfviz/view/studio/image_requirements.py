@@ -107,7 +107,7 @@ def _captured(model: nn.Module, pixels: Tensor) -> Capture:
             model(pixels)
     except LookupError as error:
         raise ValueError(
-            f"the patches of {name} cannot be found, since no attention is seen in it; give a vision transformer"
+            f"the patches of {name} cannot be found, since no attention was captured in it; give a vision transformer"
         ) from error
     except Exception as error:  # a call by the user would raise the same
         raise ValueError(f"{name} cannot read pixels of the shape {list(pixels.shape)}: {error}") from error
@@ -125,8 +125,8 @@ def _token_count(name: str, captured: Capture) -> int:
     tokens = next(iter(sizes))[0]
     if sizes != {(tokens, tokens)} or any(len(shape) != 4 or shape[0] != 1 for shape in shapes):
         raise ValueError(
-            f"the patches of {name} cannot be found: its attention has the shapes {', '.join(map(str, shapes))}; give "
-            "a model each of whose patches looks at each, (1, head, token, token) in all layers"
+            f"the patches of {name} cannot be found: its attention has the shapes {', '.join(map(str, shapes))}; "
+            f"give a model in which every patch attends to every patch, (1, head, token, token) in all layers"
         )
     return tokens
 

@@ -29,7 +29,7 @@ def next_answer(
         ValueError: the logits are not finite.
     """
     if not logits.max().isfinite():
-        raise ValueError("the model's logits are not finite: it has nothing to write with")
+        raise ValueError("the model's logits are not finite; check its weights")
     unfiltered = sampling_probabilities(logits, temperature)
     filtered = sampling_probabilities(logits, temperature, top_k, top_p)
     top = logits.sort(descending=True, stable=True).indices[:MAX_STATIC_TOKENS]

@@ -136,8 +136,8 @@ def _encode(tokenizer: Any, context: int, **texts: str) -> list[Tensor]:
     if len(clean) != len(corrupt):
         raise ValueError(
             f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: "
-            f"{tokenizer.tokens(clean)} and {tokenizer.tokens(corrupt)}; give texts of as many tokens, in which what "
-            "corresponds has the same position"
+            f"{tokenizer.tokens(clean)} and {tokenizer.tokens(corrupt)}; give texts of equally many tokens, with "
+            "corresponding tokens at the same positions"
         )
     return [clean, corrupt]
 

@@ -64,8 +64,8 @@ def check_weights(model: nn.Module) -> None:
     for path, module in model.named_modules():
         if type(module).__module__.startswith(QUANTIZED_PACKAGES):
             raise ValueError(
-                f"{path or type(model).__name__} was quantized by PyTorch, which no page computes with: give the model "
-                'as it was before, with dtype="int8" to send a byte for each weight, or take kernel=True'
+                f"{path or type(model).__name__} was quantized by PyTorch, which a page cannot compute with: give the "
+                'original model, with dtype="int8" to send a byte for each weight, or take kernel=True'
             )
 
 
@@ -77,8 +77,8 @@ def check_causal(model: nn.Module, tokenizer: Any) -> None:
     """
     if _looks_ahead(model, tokenizer):
         raise ValueError(
-            f"{type(model).__name__} does not write from left to right: what it says of a token depends on those after "
-            "it; give a model such as models.GPT, or look at this one with view.fill, which hides words"
+            f"{type(model).__name__} does not write from left to right: its prediction for a token depends on later "
+            f"tokens; give a model such as models.GPT, or look at this one with view.fill, which hides words"
         )
 
 
@@ -90,7 +90,7 @@ def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
     """
     if _looks_ahead(model, tokenizer) is False:
         raise ValueError(
-            f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a masked word: "
+            f"{type(model).__name__} reads from left to right and does not see the tokens after a masked word: "
             "give a model such as models.BERT, or pass it as compare_with=; to continue a text, use view.write"
         )
 
@@ -127,8 +127,8 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     logits = extract_logits(outputs)
     if logits.dim() != 3 or logits.shape[:2] != ids.shape:
         raise ValueError(
-            f"{type(model).__name__} gives the shape {list(logits.shape)}, and a language model logits, [batch, "
-            "position, vocab]: give the model with its head, such as GPT2LMHeadModel where this is GPT2Model"
+            f"{type(model).__name__} returns logits of shape {list(logits.shape)}; a language model returns "
+            "[batch, position, vocab]: give the model with its head, such as GPT2LMHeadModel instead of GPT2Model"
         )
     return logits.cpu()
 
@@ -169,7 +169,7 @@ def text_program(model: nn.Module, tokenizer: Any, dtype: str | None) -> Program
 def check_finite(logits: Tensor) -> None:
     """Raise ValueError unless all logits are finite."""
     if not bool(logits.isfinite().all()):
-        raise ValueError("the model's logits are not finite: look for NaN in its weights")
+        raise ValueError("the model's logits are not finite; check its weights")
 
 
 def context_length(program: Program | LocalProgram) -> int:

@@ -206,8 +206,8 @@ def _check_model(model: nn.Module) -> None:
     """
     if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
         raise ValueError(
-            f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
-            "tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as "
+            f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) returns a named "
+            f"tuple of states and attention_mask, and whose decode(target ids, memory) gives logits, as "
             "models.Transformer; look at maps of an encoder-decoder of transformers with view.groups or view.live"
         )
     requirements.check_weights(model)
@@ -224,7 +224,7 @@ def _special_id(tokenizer: Any, token: str, name: str) -> int:
     except (KeyError, TypeError) as error:
         raise ValueError(
             f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
-            "text.train_whole_words and text.train_bpe make; of a tokenizer of others, say which tokens do so with "
+            "text.train_whole_words and text.train_bpe make; for a tokenizer with other tokens, name them with "
             'text.SubwordTokenizer(tokenizer, {"bos": "<s>", "eos": "</s>"})'
         ) from error
 
@@ -241,8 +241,7 @@ def _check_tokenizers(programs: Mapping[str, Any], source: Any, target: Any) -> 
         "logits"
     ]
     requirements.check_logits_width(logits.shape[-1], target, "the target's tokenizer")
-    if not logits[..., : len(target)].isfinite().all():
-        raise ValueError("the model's logits are not finite: it has nothing to translate with")
+    requirements.check_finite(logits[..., : len(target)])
 
 
 def _greedy(
