@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager
+from functools import wraps
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: threads would only wait for each other
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -29,7 +30,15 @@ def jaxtyped_if_shaped(*, typechecker):
         is_class = isinstance(target, type)
         if is_class or "TYPE_CHECKING" in target.__globals__ or SHAPE.search(str(target.__annotations__)):
             return jaxtyped(typechecker=typechecker)(target)
-        return target if "<locals>" in target.__qualname__ else typechecker(target)
+        if "<locals>" in target.__qualname__:
+            return target
+        typed = typechecker(target)
+
+        @wraps(target)
+        def call(*args, **kwargs):
+            return (target if jaxtyping.config.jaxtyping_disable else typed)(*args, **kwargs)
+
+        return call
 
     return decorated
 

@@ -222,13 +222,17 @@ export class FillStudio extends TextStudio {
 
   /** The likeliest words of each place, with the name of their table. */
   get guessTables() {
-    return this.gaps.flatMap(({ segment, both, left }) => [
-      ...both.map(({ shares, baseline }) => ({
-        name: `${segment.text}, both sides`,
-        rows: guessesOf({ shares, baseline, tokenizer: this.tokenizer }),
-      })),
-      ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left) }] : []),
-    ]);
+    return this.gaps.flatMap((gap) => {
+      const { segment, both, left } = gap;
+      const top = this.guesses.sharedWords(gap);
+      return [
+        ...both.map(({ shares, baseline }) => ({
+          name: `${segment.text}, both sides`,
+          rows: guessesOf({ shares, baseline, tokenizer: this.tokenizer }, top),
+        })),
+        ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left, top) }] : []),
+      ];
+    });
   }
 
   panels() {

@@ -24,9 +24,9 @@ const TABLE_GAP = 12; // between two tables
 /** @param {NumberList} shares */
 export const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
 
-/** @param {Guesses} guesses @returns {Share[]} */
-export const guessesOf = ({ shares, baseline = null, tokenizer }) =>
-  likeliest(shares).map((id) => ({
+/** @param {Guesses} guesses @param {number[] | null} [top] the words, if not the likeliest @returns {Share[]} */
+export const guessesOf = ({ shares, baseline = null, tokenizer }, top) =>
+  (top ?? likeliest(shares)).map((id) => ({
     name: tokenizer.tokens([id])[0],
     share: shares[id],
     other: baseline && baseline[id],
