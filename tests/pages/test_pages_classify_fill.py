@@ -496,7 +496,7 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     assert page.get_by_role("tab").count() == 0  # one gap is left
     assert page.get_by_role("group", name="Guesses for “\u2068not\u2069”").count() == 1
     assert focused(page, ".word.swapped")
-    assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(second)]]
+    assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(ids[10])]]
     page.locator(".passage .word.swapped").click()
     wait_until_idle(page)
     ids[10] = MASK
