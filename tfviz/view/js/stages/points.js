@@ -16,6 +16,7 @@ import { truncate } from "../base/visible-text.js";
 /** @import { PointsDocument, PointsState } from "../documents.js" */
 /** @import { Box, Choices, Pen, Point, ViewOptions } from "../types.js" */
 
+const FEW_NAMES = 8; // that are found without a search
 const MARGINS = { left: 64, right: 22, top: 36, bottom: 48 }; // around the points, for the legend and the axes
 const FRAME_PADDING = 10; // between the outermost points and the frame
 const TICK_SPACING = [60, 45]; // pixels between two numbers of an axis, at least
@@ -75,7 +76,7 @@ export class Points {
       "aria-label": "Find a name",
       oninput: () => this.refresh(),
     });
-    this.frame.body.append(h("div", { class: "controls" }, this.find));
+    if (source.document.names.length > FEW_NAMES) this.frame.body.append(h("div", { class: "controls" }, this.find));
     this.frame.enableZoom((factor) => this.zoom(factor));
     this.close = this.frame.open();
   }
