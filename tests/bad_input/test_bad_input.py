@@ -80,7 +80,7 @@ def test_attention_maps_of_different_head_counts_need_sites():
     x = torch.randn(2, 5, 6)
     with capture(model) as seen:
         [layer(x, x, x) for layer in model]
-    with pytest.raises(ValueError, match=r"sites= chooses some: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
+    with pytest.raises(ValueError, match=r"sites= selects some: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
         AttentionMaps.from_capture(seen)
     assert AttentionMaps.from_capture(seen, sites="1.*").shape == (1, 3, 5, 5)
     with pytest.raises(LookupError, match=r"no pattern of '2\.\*' was captured"):

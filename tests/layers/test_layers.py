@@ -107,7 +107,7 @@ def test_key_values_accumulate_and_raise_when_full():
         assert torch.equal(kept[0], keys[:, :, :stop])
         assert torch.equal(kept[1], values[:, :, :stop])
         assert cache.bytes == 2 * 3 * stop * (5 + 5) * 4
-    with pytest.raises(ValueError, match="room for 7 positions, 8 are needed"):
+    with pytest.raises(ValueError, match="room for 7 positions, but 8 are needed"):
         cache.extend(keys[:, :, :1], values[:, :, :1])
 
 
