@@ -239,7 +239,7 @@ def test_unsupported_config_settings_raise(tmp_path, read, model, setting):
         ({"n_embd": 9}, r"wte.weight is \[11, 6\] .* asks for \[11, 9\]"),
         ({"n_embd": 7}, "7 is not divisible by 3"),
         ({"n_layer": 3}, r"holds no h.2.ln_1.weight \[6\]"),
-        ({"n_layer": 1}, "holds h.1.attn.c_attn.bias, .* no place"),
+        ({"n_layer": 1}, "holds h.1.attn.c_attn.bias, .* does not have"),
     ],
 )
 def test_config_that_mismatches_weights_raises(tmp_path, setting, words):

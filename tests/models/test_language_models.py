@@ -84,7 +84,7 @@ def test_full_cache_raises():
     cache = model.new_cache()
     model(ids(), cache)
     assert [part.length for part in cache] == [7, 7]
-    with pytest.raises(ValueError, match="room for 7 positions, 8 are needed"):
+    with pytest.raises(ValueError, match="room for 7 positions, but 8 are needed"):
         model(ids(length=1), cache)
 
 
