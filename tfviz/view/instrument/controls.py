@@ -72,7 +72,7 @@ class Control(Generic[Spec]):
 
 
 class Slider(Control[SliderSpec]):
-    def tensor(self, value: float) -> Tensor:
+    def tensor(self, value: Any) -> Tensor:
         return torch.tensor(float(value))
 
     def index(self, value: float) -> int:
