@@ -13,7 +13,8 @@ import jaxtyping
 from beartype import BeartypeConf, beartype
 from jaxtyping import install_import_hook
 
-checked = beartype(conf=BeartypeConf(is_pep484_tower=True))  # an int may stand where a float is asked for
+conf = BeartypeConf(is_pep484_tower=True, violation_type=TypeError)  # an int may stand where a float is asked for
+checked = beartype(conf=conf)
 jaxtyped = jaxtyping.jaxtyped
 SHAPE = re.compile(r"\b(Bool|Float|Int|UInt8)\[")
 

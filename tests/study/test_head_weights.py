@@ -350,7 +350,7 @@ REFUSED = {
     ),
     "query norm": (
         lambda: head_weights(small("Qwen3", head_dim=8)), ValueError,
-        r"^model\.layers\.0\.self_attn\.query is not linear in the input of model\.layers\.0\.self_attn alone, as beh",
+        r"^model\.layers\.0\.self_attn\.query is not linear in the input of model\.layers\.0\.self_attn alone, as af",
     ),
     "own query norm": (
         lambda: head_weights(normed()), ValueError,

@@ -119,7 +119,7 @@ READERS = {
 
 @pytest.mark.parametrize("call", READERS)
 def test_words_whose_positions_are_counted_from_padding_give_a_warning(call):
-    with pytest.warns(UserWarning, match=r"padded on the left, and transformer\.wpe counts .*: give position_ids"):
+    with pytest.warns(UserWarning, match=r"padded on the left, and transformer\.wpe counts .*; give position_ids"):
         READERS[call](built("GPT-2"), left_padded())
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)

@@ -102,7 +102,7 @@ def test_masked_tokens_reject_unsuitable_vocabularies():
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
     specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
-    with pytest.raises(ValueError, match="tokenizer is 7"):
+    with pytest.raises(ValueError, match="tokenizer has 7 tokens"):
         MaskedTokens(
             Always(torch.arange(7)[None]), SubwordTokenizer(Tokenizer(models.WordPiece(specials, unk_token="[UNK]")))
         )
