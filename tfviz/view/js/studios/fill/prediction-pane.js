@@ -78,11 +78,8 @@ export class PredictionPane {
       );
     });
     if (studio.described.compare_with) parts.push(this.leftBars(gap, top));
-    const sides = top
-      ? "sides two-sided butterfly"
-      : both.length === 1 && parts.length === 2
-        ? "sides two-sided"
-        : "sides";
+    const isPair = both.length === 1 && parts.length === 2;
+    const sides = joinPresent(["sides", isPair && "two-sided", top && "butterfly"], " ");
     return h(
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
