@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 126_000,
   "interact.js": 128_500,
   "lesson.js": 1_400,
-  "maps-widget.js": 98_000,
-  "maps.js": 101_000,
+  "maps-widget.js": 98_500,
+  "maps.js": 101_500,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 173_400,
-  "patching.js": 173_000,
+  "patching-widget.js": 174_400,
+  "patching.js": 174_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 246_600,
-  "studios.js": 246_600,
+  "studios-widget.js": 248_000,
+  "studios.js": 248_000,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

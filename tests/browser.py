@@ -142,6 +142,17 @@ def says(page):
     return plain(page.locator(".status").text_content())
 
 
+def place_of_head(page, name):
+    """Move the pointer over the sheet of heads until it is at the head of this name, and return where that is."""
+    box = page.locator("canvas").first.bounding_box()
+    for y in range(30, int(box["height"]), 20):
+        for x in range(60, int(box["width"]), 20):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            if says(page).startswith(name):
+                return box["x"] + x, box["y"] + y
+    raise AssertionError(f"{name} is not on the sheet")
+
+
 def plain(text):
     return re.sub("[\u2066-\u2069]", "", text).replace("\N{NO-BREAK SPACE}", " ")
 

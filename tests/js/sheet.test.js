@@ -78,3 +78,37 @@ test("what the part does not have is not outlined", () => {
   const { outlined } = drawn({ chosen: [4, 0], marked: [[0, 7]] });
   assert.deepEqual([outlined("ink"), outlined("mark")], [[], []]);
 });
+
+/** The boxes of a sheet's heads, by "layer.head". @param {number} layers @param {number} heads @param {number} [width] */
+function boxes(layers, heads, width = 1200) {
+  const sheet = new Sheet(theme, []);
+  sheet.place(stub({ layers, heads, rows: [..."abcd"], cols: [..."abcd"] }), width);
+  /** @param {number} layer @param {number} head */
+  const box = (layer, head) => sheet.box(layer, head);
+  return { sheet, box };
+}
+
+test("layers are columns and heads are rows, and the heads of a single layer stand side by side", () => {
+  const { sheet, box } = boxes(2, 3);
+  assert.equal(box(1, 0)[1], box(0, 0)[1]);
+  assert.ok(box(1, 0)[0] > box(0, 0)[0]);
+  assert.equal(box(0, 1)[0], box(0, 0)[0]);
+  assert.ok(box(0, 1)[1] > box(0, 0)[1]);
+  assert.equal(sheet.headAt(box(1, 2)[0] + 1, box(1, 2)[1] + sheet.thumbHeight + 3 * sheet.gap), null); // below the last
+  const single = boxes(1, 3);
+  assert.equal(single.box(0, 2)[1], single.box(0, 0)[1]);
+});
+
+test("maps are as large as width and height allow, and the scale has room in any width", () => {
+  assert.equal(boxes(2, 2).sheet.thumbWidth, 190);
+  assert.equal(boxes(2, 12).sheet.thumbWidth, 60);
+  const { sheet } = boxes(12, 12, 350);
+  const { pen, calls } = recorder();
+  sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false });
+  assert.ok(sheet.width <= 350);
+  assert.deepEqual(
+    calls.text.slice(-7).map(([, , text]) => text),
+    ["weight, square-root scale", "0", "0.01", "0.1", "0.25", "0.5", "1"],
+  );
+  assert.ok(calls.text.every(([x, y]) => x <= sheet.width && y <= sheet.height));
+});

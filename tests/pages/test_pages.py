@@ -15,6 +15,7 @@ from browser import (
     named,
     numbers,
     pixels,
+    place_of_head,
     plain,
     press,
     read,
@@ -142,15 +143,15 @@ def test_overview_opens_marks_and_combines_heads(open_view):
     assert named(page) == "2 layers × 3 heads, 2 marked"
     assert pixels(page) != before
     press(page, "2")
-    assert named(page) == "Mean of heads 1.0, 0.2"
-    both = torch.stack([weights(some, 1, 0), weights(some, 0, 2)])
+    assert named(page) == "Mean of heads 0.2, 1.1"
+    both = torch.stack([weights(some, 0, 2), weights(some, 1, 1)])
     exactly(page, both.mean(0))
     choose(page, "Together", "maximum")
-    assert named(page) == "Max of heads 1.0, 0.2"
+    assert named(page) == "Max of heads 0.2, 1.1"
     exactly(page, both.amax(0))
-    page.get_by_role("button", name="head 1", exact=True).click(modifiers=["Shift"])
+    page.get_by_role("button", name="head 0", exact=True).click(modifiers=["Shift"])
     settled(page)
-    assert named(page) == "Max of heads 1.0, 0.2, 1.1"
+    assert named(page) == "Max of heads 0.2, 1.1, 1.0"
     page.get_by_role("button", name="head 1", exact=True).click()
     settled(page)
     assert named(page) == "Layer 1, head 1"
@@ -159,17 +160,13 @@ def test_overview_opens_marks_and_combines_heads(open_view):
 
 def test_overview_click_opens_and_shift_click_marks(open_view):
     page = open_view(view.heads(cross_attention_maps()))
-    box = page.locator("canvas").first.bounding_box()
-    for x in range(60, 700, 20):
-        page.mouse.move(box["x"] + x, box["y"] + 50)
-        if says(page).startswith("layer 0, head 1"):
-            break
+    spot = place_of_head(page, "layer 0, head 1")
     page.keyboard.down("Shift")
-    page.mouse.click(box["x"] + x, box["y"] + 50)
+    page.mouse.click(*spot)
     page.keyboard.up("Shift")
     settled(page)
     assert named(page) == "2 layers × 3 heads, 1 marked"
-    page.mouse.click(box["x"] + x, box["y"] + 50)
+    page.mouse.click(*spot)
     settled(page)
     assert named(page) == "Layer 0, head 1"
 
@@ -186,7 +183,7 @@ def test_lines_use_distinct_colours_for_same_head_in_two_layers(open_view, tmp_p
     assert len(colours(page)[0]) == 1
     page = open_view(view.heads(some))
     page.locator("canvas").first.focus()
-    press(page, "ArrowRight", "Space", "ArrowDown", "Space", "3")
+    press(page, "ArrowDown", "Space", "ArrowRight", "Space", "3")
     assert named(page) == "Heads 0.1, 1.1"
     found, legend = colours(page)
     assert len(found) == 2
@@ -293,7 +290,7 @@ def test_sources_support_unequal_depths(open_view):
     page = open_view(view.groups(**parts))
     assert named(page) == "Encoder, 3 layers × 2 heads"
     page.locator("canvas").first.focus()
-    press(page, "ArrowDown", "ArrowDown", "ArrowRight", "Enter")
+    press(page, "ArrowRight", "ArrowRight", "ArrowDown", "Enter")
     exactly(page, weights(parts["encoder"], 2, 1))
     for name, (layer, head) in {"decoder": (1, 1), "cross": (0, 1), "encoder": (2, 1)}.items():
         page.get_by_role("tab", name=name, exact=True).click()
@@ -402,7 +399,7 @@ def selected_head(page):
     return plain(page.locator(".finding").inner_text()), name
 
 
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (600, False)])
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (480, False)])
 def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_it_fits(open_view, width, beside):
     back = torch.eye(6).roll(-2, 1).tril()
     back[:2, 0] = 1
@@ -413,7 +410,7 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     first = ("Layer 0, head 0 looks two letters back in 4 of 5 places.", "Layer 0, head 0" if beside else None)
     assert selected_head(page) == first
     box = page.locator("canvas").first.bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.8)
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
     settled(page)
     second = ("Layer 0, head 1 looks at the first letter in 5 of 5 places.", "Layer 0, head 1" if beside else None)
     assert selected_head(page) == second

@@ -96,7 +96,7 @@ def test_overview_opens_computed_head_and_saved_page_restores_state(treat_maps_a
     maps = make_maps("window", strength=2.0)
     page = open_view(view.heads(maps, max_bytes=22_000))
     page.locator("canvas").focus()
-    press(page, "ArrowRight", "Enter")
+    press(page, "ArrowDown", "Enter")
     wait_until_computed(page)
     assert named(page) == "Layer 0, head 1"
     check_close(page, maps, 0, 1, tmp_path)

@@ -12,6 +12,7 @@ from browser import (
     named,
     number,
     page_picture,
+    place_of_head,
     press,
     read,
     says,
@@ -209,9 +210,8 @@ def test_overview_opens_clicked_head(open_view):
     assert named(page).endswith(
         "2 layers × 3 heads: what “cls” looks at".replace("“", "“\u2068").replace("”", "\u2069”")
     )
-    wide = Image.open(page_picture(page, "canvas")).width
-    side = min(150, (wide - 58 - 56 - 4 * 3) / 3)
-    click(page, 58 + (side + 4) + 9, 26 + 0.75 * side + 4 + 9)
+    page.mouse.click(*place_of_head(page, "layer 1, head 1"))
+    settled(page)
     assert page.locator("h1").text_content() == "Layer 1, head 1"
 
 

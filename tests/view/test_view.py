@@ -226,7 +226,9 @@ def test_heads_share_one_scale():
     norms = [axes.images[0].norm for axes in figure.axes[:6]]
     assert {(norm.vmin, norm.vmax) for norm in norms} == {(0, 1)}
     shown = [axes.images[0].get_array().data for axes in figure.axes[:6]]
-    numpy.testing.assert_array_equal(numpy.stack(shown), maps().weights.flatten(0, 1).numpy())
+    numpy.testing.assert_array_equal(
+        numpy.stack(shown), maps().weights.transpose(0, 1).flatten(0, 1).numpy()
+    )  # a column for each layer
 
 
 @pytest.mark.parametrize("style", palette.THEMES)
@@ -588,7 +590,7 @@ def test_sheet_of_letters_names_its_words_at_their_beginnings():
     assert [tick.get_text() for tick in first.get_xticklabels()] == line.split()
     assert first.get_xticks().tolist() == [0, 2, 7, 10, 13, 18]
     assert [tick.get_text() for tick in first.get_yticklabels()] == line.split()
-    assert all(len(axes.get_yticks()) == 0 for axes in others[:2])
+    assert len(others[0].get_yticks()) == 0
     tokens = AttentionMaps(weights, query_tokens=[f"w{n}" for n in range(len(line))])
     assert not any(axes.get_xticks().size for axes in view.heads(tokens).figure().axes if axes.images)
 

@@ -34,7 +34,7 @@ def heads(
     unit: str = WEIGHT,
     max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show all heads as a grid of heatmaps on one scale, a row for each layer; Enter or a click opens a head.
+    """Show all heads as a grid of heatmaps on one scale, a column for each layer; Enter or a click opens a head.
 
     Args:
         maps: the attention maps.

@@ -176,11 +176,13 @@ def is_numbered(rows: int, columns: int) -> bool:
 
 @dataclass(frozen=True)
 class HeadGrid:
-    """Specification of a grid of attention heads on one scale: a row for each layer, a column for each head.
+    """Specification of a grid of attention heads on one scale: a column for each layer, a row for each head.
+
+    The heads of a single layer stand side by side.
 
     Attributes:
         heatmaps: the heatmaps, [layer][head].
-        layers, heads: names of the rows and columns of the grid.
+        layers, heads: names of the columns and rows of the grid.
         size: width and height of a heatmap, in inches.
         labelled: whether the outer heatmaps are labelled with their tokens.
         title: the title.

@@ -77,8 +77,9 @@ def heads(
     if len(shown_layers) * len(shown_heads) < layers * heads:
         title = f"{shorten(title, 80)} ({sheet_size(len(shown_layers), len(shown_heads))} of them are drawn)"
     labelled_side = max(0.2 * max(queries, keys), 1.6)
-    labelled = max(queries, keys) <= MAX_SHEET_WORDS and heads * labelled_side <= MAX_WORD_SHEET_INCHES and layers <= 12
-    side = labelled_side if labelled else min(1.5, max(0.55, 8.4 / max(len(shown_heads), len(shown_layers) / 2)))
+    columns, rows = (layers, heads) if layers > 1 else (heads, 1)
+    labelled = max(queries, keys) <= MAX_SHEET_WORDS and max(columns, rows) * labelled_side <= MAX_WORD_SHEET_INCHES
+    side = labelled_side if labelled else min(1.5, max(0.55, 8.4 / max(len(shown_layers), len(shown_heads))))
     if (step := downsampling.find_pool_size(maps, int(side * DPI))) > 1:
         title = f"{shorten(title, 80)} (one row of {step} is drawn)"
     marked = NO_OUTLINE if step > 1 else outlined

@@ -34,13 +34,14 @@ MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
 
 def head_grid(grid: HeadGrid) -> Figure:
-    """Draw a grid of heads; many heads of a single layer are drawn in two rows.
+    """Draw a grid of heads, layers as columns; many heads of a single layer are drawn in two rows.
 
     Outer panels are labelled with their tokens if `grid.labelled`; otherwise only words made of single letters are.
     """
     panel_width, panel_height = grid.size
-    nrows, ncols = len(grid.layers), len(grid.heads)
-    if halved := nrows == 1 and ncols > MAX_HEADS_IN_A_ROW and not grid.labelled:
+    single = len(grid.layers) == 1
+    nrows, ncols = (1, len(grid.heads)) if single else (len(grid.heads), len(grid.layers))
+    if single and ncols > MAX_HEADS_IN_A_ROW and not grid.labelled:
         nrows, ncols = 2, -(-ncols // 2)
     label_room = 0.5 * grid.labelled  # inches that the words take
     width, height = panel_width * ncols * 1.06 + 1.1 + label_room, panel_height * nrows * 1.06 + 0.75 + label_room
@@ -49,9 +50,8 @@ def head_grid(grid: HeadGrid) -> Figure:
     if not is_large:
         figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
     panels = figure.subplots(nrows, ncols, squeeze=False)
-    for (layer, head), axes in numpy.ndenumerate(panels):
-        if halved:
-            layer, head = 0, layer * ncols + head
+    for (row, column), axes in numpy.ndenumerate(panels):
+        layer, head = (0, row * ncols + column) if single else (column, row)
         if head >= len(grid.heads):
             axes.remove()
             continue
@@ -60,13 +60,13 @@ def head_grid(grid: HeadGrid) -> Figure:
         draw_outlines(axes, heatmap)
         if grid.labelled:
             tokens = heatmap.rows.labels, heatmap.columns.labels
-            label_axes(axes, tokens[0] if head == 0 else (), tokens[1] if layer == 0 else ())
+            label_axes(axes, tokens[0] if column == 0 else (), tokens[1] if row == 0 else ())
         else:
-            _label_words_of_letters(axes, heatmap, left=head == 0, top=layer == 0)
-        if layer == 0:
-            axes.set_title(drawable(grid.heads[head]), loc="center", color=soft())
-        if head == 0 and len(grid.layers) > 1:
-            axes.set_ylabel(grid.layers[layer], color=soft())
+            _label_words_of_letters(axes, heatmap, left=column == 0, top=single or row == 0)
+        if single or row == 0:
+            axes.set_title(drawable(grid.heads[head] if single else grid.layers[layer]), loc="center", color=soft())
+        if column == 0 and not single:
+            axes.set_ylabel(drawable(grid.heads[head]), color=soft())
     label_figure(figure, heatmap)
     if is_large:  # laid out by hand: a layout engine takes seconds for so many
         figure.subplots_adjust(0.75 / width, 0.35 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)

@@ -82,3 +82,28 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
     pen.text(x + 15, at(tick), formatted(tick * limit), { fill: theme.soft, size: 10 });
   }
 }
+
+export const SCALE_HEIGHT = 56; // pixels of a horizontal scale, with its name above and its ticks below
+
+/**
+ * Draw a horizontal square-root scale from 0, with its name above and its ticks below.
+ * @param {Pen} pen
+ * @param {import("../base/theme.js").Theme} theme
+ * @param {{ limit: number, unit: string }} scale
+ * @param {[number, number]} corner
+ * @param {number} width
+ */
+export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
+  const { place, ticks } = SCALES.sqrt;
+  const lut = theme.sequential;
+  pen.text(x, y + 6, `${unit}, square-root scale`, { fill: theme.soft, size: 12 });
+  for (let i = 0; i < 64; i++)
+    pen.rect(x + (width * i) / 64, y + 18, width / 64 + 0.5, 10, {
+      fill: cssColour(lut[Math.round(((i + 0.5) / 64) * 255)]),
+    });
+  pen.rect(x, y + 18, width, 10, { stroke: theme.line, lineWidth: 0.5 });
+  for (const tick of ticks) {
+    const align = tick === 0 ? "left" : "center";
+    pen.text(x + width * place(tick), y + 38, formatted(tick * limit), { fill: theme.soft, size: 12, align });
+  }
+}

@@ -20,6 +20,9 @@ const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
 
+/** Return a theme whose scale begins off the page's colour: a weight of 0 differs from what a mask forbids. @param {import("../base/theme.js").Theme} theme */
+const smallMaps = (theme) => Object.create(theme, { sequential: { get: () => theme.floored } });
+
 /** A sheet of heads with the selected head described and drawn beside it. */
 export class SheetStage {
   /** @type {SheetContent | null} */
@@ -38,11 +41,12 @@ export class SheetStage {
    * @param {(row: number) => void} choose chooses the query whose row is shown
    */
   constructor(theme, handlers, { names, axes }, choose) {
-    this.sheet = new Sheet(theme, names);
+    const small = smallMaps(theme);
+    this.sheet = new Sheet(small, names, String(axes) === "query,key" ? "attention weight" : "weight");
     this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
     const lock = (/** @type {string} */ side, /** @type {number} */ index) => side === "rows" && choose(index);
-    this.map = new HeadStage(theme, { ...handlers, lock }, { axes, numbers: false, legend: false });
+    this.map = new HeadStage(small, { ...handlers, lock }, { axes, numbers: false, legend: false });
     const maps = h("div", { class: "overview" }, this.canvas, this.map.element);
     this.element = h("div", { class: "stage" }, this.words.element, this.finding, maps);
     this.sheet.listen(this.canvas, {
@@ -72,9 +76,11 @@ export class SheetStage {
     this.content = content;
     const part = content.placed ?? content.part;
     const fits = content.row !== null && Math.max(part.rows.length, part.cols.length) <= MAX_MAP_TOKENS;
+    this.sheet.place(part, width);
+    const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
     if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
-    if (!fits || this.sheet.thumbWidth < MIN_THUMB_WIDTH) this.sheet.place(part, width); // the whole width
-    this.mapWidth = fits ? Math.min(width - this.sheet.contentRight - MAP_GAP, MAX_MAP_WIDTH) : 0;
+    if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
+    this.mapWidth = fits ? Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH) : 0;
     this.showSelected();
     this.draw();
   }
@@ -121,6 +127,6 @@ export class SheetStage {
 
   /** @returns {Drawing} */
   get drawing() {
-    return { width: this.sheet.contentRight, height: this.sheet.height, draw: (pen) => this.paint(pen) };
+    return { width: this.sheet.width, height: this.sheet.height, draw: (pen) => this.paint(pen) };
   }
 }

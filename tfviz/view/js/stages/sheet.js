@@ -1,12 +1,14 @@
-// A drawing of all heads as small heatmaps on one canvas and one scale: layers are rows, heads are columns.
+// A drawing of all heads as small heatmaps on one canvas and one scale: layers are columns, as in the studios, and heads
+// are rows; the heads of a single layer stand side by side.
 
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
-import { legend } from "./legend.js";
+import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
+import { textWidth } from "../base/pen.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
@@ -30,7 +32,14 @@ import { paint } from "../base/paint.js";
  * @property {() => void} leave
  */
 
+const FONT_SIZE = 12; // pixels
+/** @type {Record<string, Point>} */
+const HOME_STEPS = { Home: [0, -Infinity], End: [0, Infinity] };
 const MIN_OUTLINED_CELL = 5; // pixels
+const MAX_THUMB = 190; // pixels of the side of a head's map,
+const MAX_HEIGHT = 560; // and of all maps, as long as each has
+const MIN_THUMB = 60;
+const MAX_SCALE_WIDTH = 280;
 
 /** The layout and drawing of a sheet of heads, with its keyboard and pointer events. */
 export class Sheet {
@@ -45,53 +54,71 @@ export class Sheet {
   gap = 4;
   thumbWidth = 0;
   thumbHeight = 0;
-  thumbsRight = 0;
-  contentRight = 0;
+  mapsBottom = 0;
   width = 0;
   height = 0;
 
-  /** @param {import("../base/theme.js").Theme} theme @param {string[]} names of the heads, instead of numbers */
-  constructor(theme, names) {
+  /**
+   * @param {import("../base/theme.js").Theme} theme
+   * @param {string[]} names of the heads, instead of numbers
+   * @param {string} unit of the numbers
+   */
+  constructor(theme, names, unit = "weight") {
     this.theme = theme;
     this.names = names?.length ? names : null;
+    this.unit = unit;
+  }
+
+  /** Whether layers are columns and heads are rows. */
+  get hasLayers() {
+    return this.part.layers > 1;
+  }
+
+  /** Return column and row of a head, or layer and head of a column and row. @param {Point} place @returns {Point} */
+  turned([one, other]) {
+    return this.hasLayers ? [one, other] : [other, one];
   }
 
   /** @param {Part} part @param {number} width */
   place(part, width) {
     const { layers, heads, rows, cols } = part;
-    const { left, top, gap } = this;
-    const right = width > 560 ? 56 : 0;
-    const thumbWidth = clamp((width - left - right - gap * heads) / heads, 6, 150);
-    const shape = clamp(rows.length / cols.length, 0.5, 2);
-    const thumbHeight = Math.max(8, thumbWidth * shape);
-    const thumbsRight = left + heads * (thumbWidth + gap);
-    const contentRight = thumbsRight + right; // the right edges of the thumbnails and of the whole drawing
-    const height = Math.max(top + layers * (thumbHeight + gap), right ? 110 : 0);
     this.part = part;
-    this.thumbWidth = thumbWidth;
-    this.thumbHeight = thumbHeight;
-    this.thumbsRight = thumbsRight;
-    this.contentRight = contentRight;
-    this.height = height;
-    this.width = contentRight;
+    this.left = this.nameWidth;
+    const { left, top, gap } = this;
+    const [columns, lines] = this.turned([layers, heads]);
+    const shape = clamp(rows.length / cols.length, 0.5, 2);
+    const high = Math.max(MIN_THUMB, (MAX_HEIGHT / lines - gap) / shape);
+    this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
+    this.thumbHeight = Math.max(8, this.thumbWidth * shape);
+    this.mapsBottom = top + lines * (this.thumbHeight + gap);
+    this.height = this.mapsBottom + SCALE_HEIGHT;
+    this.width = Math.max(left + columns * (this.thumbWidth + gap), Math.min(width, left + MAX_SCALE_WIDTH));
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }
 
   /** @param {number} layer @param {number} head */
   box(layer, head) {
+    const [column, line] = this.turned([layer, head]);
     return [
-      this.left + head * (this.thumbWidth + this.gap),
-      this.top + layer * (this.thumbHeight + this.gap),
+      this.left + column * (this.thumbWidth + this.gap),
+      this.top + line * (this.thumbHeight + this.gap),
       this.thumbWidth,
       this.thumbHeight,
     ];
   }
 
+  /** The pixels left of the maps, for the names of their rows. */
+  get nameWidth() {
+    if (!this.hasLayers) return 2;
+    return clamp(16 + Math.max(...(this.names ?? [" head 00"]).map((name) => textWidth(name, FONT_SIZE))), 40, 140);
+  }
+
   /** @param {number} x @param {number} y @returns {Point | null} layer and head */
   headAt(x, y) {
-    const head = Math.floor((x - this.left) / (this.thumbWidth + this.gap));
-    const layer = Math.floor((y - this.top) / (this.thumbHeight + this.gap));
+    const column = Math.floor((x - this.left) / (this.thumbWidth + this.gap));
+    const line = Math.floor((y - this.top) / (this.thumbHeight + this.gap));
+    const [layer, head] = this.turned([column, line]);
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
@@ -101,9 +128,8 @@ export class Sheet {
     this.drawNames(pen);
     this.drawHeads(pen, look);
     this.drawFrames(pen, look);
-    const height = Math.min(this.height - this.top - 8, 180);
-    if (this.contentRight > this.thumbsRight)
-      legend(pen, theme, { scale: "sqrt", limit: look.limit ?? 1 }, this.thumbsRight + 10, this.top, height);
+    const width = Math.min(MAX_SCALE_WIDTH, this.width - this.left - 12);
+    horizontalLegend(pen, theme, { limit: look.limit ?? 1, unit: this.unit }, [this.left, this.mapsBottom + 8], width);
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
@@ -163,19 +189,23 @@ export class Sheet {
       pen.rect(x + col * w + 0.5, y + row * h + 0.5, w - 1, h - 1, { stroke: this.theme.mark, lineWidth: 1 });
   }
 
-  /** Draw the numbers of layers and heads, as many as have room. @param {Pen} pen */
+  /** Draw the names of layers and heads, as many as have room. @param {Pen} pen */
   drawNames(pen) {
     const { part, names } = this;
+    const fill = this.theme.soft;
     /** @param {number} size */
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
-    for (let layer = 0; layer < part.layers && part.layers > 1; layer += every(this.thumbHeight)) {
-      const text = part.layers <= 24 ? `layer ${layer}` : `${layer}`;
-      const middle = this.box(layer, 0)[1] + this.thumbHeight / 2;
-      pen.text(this.left - 8, middle, text, { fill: this.theme.soft, align: "right" });
+    const columns = this.hasLayers ? part.layers : part.heads;
+    for (let at = 0; at < columns; at += every(this.thumbWidth)) {
+      const name = (this.hasLayers ? null : names?.[at]) ?? `${this.hasLayers ? "layer" : "head"} ${at}`;
+      const text = textWidth(name, FONT_SIZE) < this.thumbWidth + this.gap ? name : `${at}`;
+      const [layer, head] = this.turned([at, 0]);
+      const [x] = this.box(layer, head);
+      pen.text(x + this.thumbWidth / 2, 13, text, { fill, size: FONT_SIZE, align: "center" });
     }
-    for (let head = 0; head < part.heads; head += every(this.thumbWidth)) {
-      const text = names?.[head] ?? (this.thumbWidth > 44 ? `head ${head}` : `${head}`);
-      pen.text(this.box(0, head)[0] + this.thumbWidth / 2, 13, text, { fill: this.theme.soft, align: "center" });
+    for (let head = 0; head < part.heads && this.hasLayers; head += every(this.thumbHeight)) {
+      const middle = this.box(0, head)[1] + this.thumbHeight / 2;
+      pen.text(this.left - 8, middle, names?.[head] ?? `head ${head}`, { fill, size: FONT_SIZE, align: "right" });
     }
   }
 
@@ -193,11 +223,11 @@ export class Sheet {
 
   /** @param {number} x @param {number} y @param {AnyGrid} grid of the head there @returns {Point} its query and key */
   pairAt(x, y, grid) {
-    const [head, layer] = [x - this.left, y - this.top];
+    const [right, down] = [x - this.left, y - this.top];
     /** @param {number} at @param {number} size @param {number} count */
     const index = (at, size, count) =>
       Math.min(count - 1, Math.max(0, Math.floor(((at % (size + this.gap)) / size) * count)));
-    return [index(layer, this.thumbHeight, grid.rows.length), index(head, this.thumbWidth, grid.cols.length)];
+    return [index(down, this.thumbHeight, grid.rows.length), index(right, this.thumbWidth, grid.cols.length)];
   }
 
   /** @param {number} layer @param {number} head */
@@ -232,14 +262,13 @@ export class Sheet {
       else handlers.open(at[0], at[1]);
     };
     canvas.onkeydown = (event) => {
-      const step = ARROW_STEPS[event.key];
-      if (step)
+      const [down, right] = ARROW_STEPS[event.key] ?? HOME_STEPS[event.key] ?? [0, 0];
+      const [layers, heads] = this.turned([right, down]);
+      if (layers || heads)
         this.at = [
-          clamp(this.at[0] + step[0], 0, this.part.layers - 1),
-          clamp(this.at[1] + step[1], 0, this.part.heads - 1),
+          clamp(this.at[0] + layers, 0, this.part.layers - 1),
+          clamp(this.at[1] + heads, 0, this.part.heads - 1),
         ];
-      else if (event.key === "Home" || event.key === "End")
-        this.at = [this.at[0], event.key === "Home" ? 0 : this.part.heads - 1];
       else if (event.key === "Enter") handlers.open(this.at[0], this.at[1]);
       else if (event.key === " ") handlers.mark(this.at[0], this.at[1]);
       else if (event.key === "Escape") handlers.leave();
