@@ -154,7 +154,7 @@ def opened_link(page, new_page):
 
 def shaded(page, words=".passage .word"):
     """Whether each word has a colour behind it."""
-    return page.locator(words).evaluate_all("all => all.map(one => Boolean(one.style.background))")
+    return page.locator(words).evaluate_all("all => all.map(one => Boolean(one.style.backgroundColor))")
 
 
 def tensor(told):

@@ -1,9 +1,13 @@
-"""The bars of `view.write` in Chromium, offline: what each token of the text costs the model."""
+"""The bars under the text of `view.write` in Chromium, offline: what each token costs the model."""
 
+import io
 import math
+import re
 
+import numpy
 import torch
 from browser import plain
+from PIL import Image
 from studio_pages import set_to, switch, wait_until_idle, wide, with_kernel
 from torch.nn import functional
 from writing_studios import TOKENIZER, written
@@ -13,8 +17,8 @@ from tfviz.models import GPT
 
 pytest_plugins = ["browser", "studio_pages"]
 PROMPT = "face.bad"
-HEIGHTS = """name => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.costs i')]
-    .map((bar) => parseFloat(bar.style.getPropertyValue(name)))"""
+HEIGHTS = """name => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.editor .token')]
+    .map((token) => parseFloat(token.style.getPropertyValue(name)))"""
 
 
 def costs(model, edit=None):
@@ -23,45 +27,59 @@ def costs(model, edit=None):
         return functional.cross_entropy(model(ids[None])[0, :-1], ids[1:], reduction="none")
 
 
-def heights(page, name="--cost"):
+def heights(page, name="--bar"):
     return torch.tensor(page.evaluate(HEIGHTS, name))
 
 
 def as_heights(values, *others):
-    """In percent of the largest, or of what an even guess costs."""
+    """Of the largest, or of what an even guess costs; the first token has none."""
     most = max(math.log(len(TOKENIZER)), *(one.max().item() for one in (values, *others)))
-    return 100 * values / most
+    return functional.pad(values / most, (1, 0))
+
+
+def told(page):
+    return plain(page.locator(".costs").text_content())
 
 
 def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     model, made = written()
     page = studio(set_to(made, prompt=PROMPT))
     before = costs(model)
-    torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-2)
-    assert page.locator(".costs i.changed").count() == 0
-    assert page.locator(".costs figcaption").text_content() == "cost of each letter, in nats"
+    torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-4)
+    assert heights(page, "--line-height").isnan().all()
+    assert "all heads on" not in told(page)
     switch(page, 1, 2)
     now = costs(model, {"blocks.1.attention.pattern": look.edits.zero(2)})
-    torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-2)
-    torch.testing.assert_close(heights(page, "--unedited"), as_heights(before, now), rtol=0, atol=1e-2)
-    assert "all heads on" in page.locator(".costs figcaption").text_content()
-    costliest = TOKENIZER.tokens(TOKENIZER.encode(PROMPT)[1:][now.argmax()][None])[0]
-    assert f"most: “{costliest}” {now.max():.2f}" in plain(page.locator(".costs .bars").get_attribute("aria-label"))
+    torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-4)
+    torch.testing.assert_close(heights(page, "--line-height"), as_heights(before, now), rtol=0, atol=1e-4)
+    assert "; thin line: with all heads on; " in told(page)
+    assert told(page).endswith(f"; most: “{PROMPT[1 + now.argmax()]}” {now.max():.2f}")
+    switch(page, 1, 2)
+    assert heights(page, "--line-height").isnan().all()
 
 
-def test_bar_under_pointer_names_its_token_and_shows_where_it_looks(studio):
+def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
+    page = studio(set_to(written()[1], prompt=PROMPT))
+    number = int(heights(page).argmax())
+    token = page.locator(".editor .token").nth(number)
+    shot = Image.open(io.BytesIO(token.screenshot())).convert("RGB")
+    red = numpy.asarray([[r > 150 and b < 90 for r, g, b in row] for row in numpy.asarray(shot)])
+    rows = red.any(1).nonzero()[0]
+    assert abs(len(rows) - 14 * heights(page)[number].item()) <= 1.5
+    assert rows.max() >= shot.height - 2
+
+
+def test_cost_of_token_under_pointer_is_said(studio):
     model, made = written()
     page = studio(set_to(made, prompt=PROMPT))
-    line, told = page.locator(".cost").text_content(), costs(model)
+    each = costs(model)
     for token in (1, 5, 7):
-        page.locator(".costs i").nth(token - 1).hover()
+        page.locator(".token").nth(token).hover()
         wait_until_idle(page)
-        assert plain(page.locator(".cost").text_content()) == f"“{PROMPT[token]}” costs {told[token - 1]:.2f} nats"
-        assert plain(page.locator(".token.from").text_content()) == PROMPT[token]
-    page.locator(".token").nth(4).hover()
+        assert f"; “{PROMPT[token]}” {each[token - 1]:.2f}; most: " in told(page)
+    page.locator(".token").nth(0).hover()
     wait_until_idle(page)
-    assert page.locator(".cost").text_content() == line
-    assert page.locator(".costs i.from").evaluate("bar => [...bar.parentNode.children].indexOf(bar)") == 3
+    assert told(page) == f"Bar under each letter: its cost in nats; most: “{PROMPT[1 + each.argmax()]}” {each.max():.2f}"
 
 
 def test_text_of_one_token_has_no_bars(studio):
@@ -69,19 +87,31 @@ def test_text_of_one_token_has_no_bars(studio):
     page.locator(".editor").fill("a")
     wait_until_idle(page)
     assert not page.locator(".costs").is_visible()
+    assert page.locator(".editor.costed").count() == 0
 
 
-def test_long_text_has_bars_of_its_last_tokens(studio):
-    text = "abcdef. " * 40
-    model = wide(GPT(len(TOKENIZER), context=400, layers=1, heads=2, dim=8))
-    page = studio(view.write(model, TOKENIZER, text, dtype="float32"))
-    assert page.locator(".costs i").count() == 240
-    fits = "bars => bars.scrollWidth <= bars.clientWidth && bars.getBoundingClientRect().height < 50"
-    for width in (700, 1280, 1920):
-        page.set_viewport_size({"width": width, "height": 900})
-        assert page.locator(".costs .bars").evaluate(fits)
-    page.locator(".costs i").last.hover()
-    assert plain(page.locator(".token.from").text_content()) == " "
+def test_bars_beyond_the_context_are_none(studio):
+    model = wide(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
+    page = studio(view.write(model, TOKENIZER, "abc", dtype="float32"))
+    page.locator(".editor").fill("abcdef. " * 3)
+    wait_until_idle(page)
+    shown = heights(page)
+    assert len(shown) == 24
+    past = page.locator(".token.past").count()
+    assert past > 0
+    assert (shown[: past + 1] == 0).all() and (shown[past + 1 :] > 0).all()
+
+
+def test_picture_of_the_text_has_its_bars(studio, tmp_path):
+    page = studio(set_to(written()[1], prompt=PROMPT))
+    with page.expect_download() as download:
+        page.locator("summary", has_text="Share").click()
+        page.get_by_role("button", name="SVG").click()
+    download.value.save_as(tmp_path / "one.svg")
+    svg = (tmp_path / "one.svg").read_text()
+    found = sorted(float(high) for high in re.findall(r'<rect[^>]*height="([0-9.]+)"', svg))
+    bars = [14 * high for high in heights(page)[1:].tolist() if 14 * high > 0.5]
+    assert all(any(abs(bar - one) < 0.01 for one in found) for bar in bars)
 
 
 def test_kernel_that_sends_last_logits_has_no_bars(new_page):

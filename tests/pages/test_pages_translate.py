@@ -410,7 +410,7 @@ def test_shared_link_restores_state(studio, new_page):
 def shaded(page, where):
     """The words that have a background, and the one that looks."""
     return page.locator(where).evaluate_all(
-        "all => all.map(one => [one.textContent, Boolean(one.style.background), one.classList.contains('from')])"
+        "all => all.map(one => [one.textContent, Boolean(one.style.backgroundColor), one.classList.contains('from')])"
         ".filter(([word]) => word.trim())"
     )
 

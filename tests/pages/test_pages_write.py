@@ -325,7 +325,7 @@ def test_hovered_token_shows_its_attention(studio):
         page.locator(".token").nth(place).hover()
         wait_until_idle(page)
         assert page.locator(".token.from").all_text_contents() == ["face.bad"[place]]
-        shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.background))")
+        shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.backgroundColor))")
         codes = (255 * weights[place].sqrt()).round()
         assert shaded == [key <= place and code >= 8 for key, code in enumerate(codes.tolist())]
     assert page.locator(".pane.text small").first.text_content() == "Where “.” looks: layer 1, head 1"

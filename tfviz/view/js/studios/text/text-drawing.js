@@ -8,6 +8,7 @@ import { Heatmap } from "../../stages/heatmap.js";
 
 const PART_GAP = 18; // between two parts
 const MAX_MAP_WIDTH = 420; // of a head's map
+const BAR_HEIGHT = 14; // of the highest bar under a token, as in studio.css
 const LETTER_WIDTH = 7; // at most, of small text
 
 /**
@@ -30,12 +31,15 @@ export function textDrawing(element, pieces) {
   const draw = (/** @type {Pen} */ pen) => {
     for (const { rects, style, text, struck } of placed) {
       const { backgroundColor, color, fontSize, fontWeight, paddingLeft } = style;
-      const [{ x, y, height: lineHeight }] = rects;
+      const [top, bottom] = [style.paddingTop, style.paddingBottom].map(parseFloat);
+      const [{ x, y, height }] = rects;
       for (const rect of rects)
         if (!/, 0\)$|transparent/.test(backgroundColor))
-          pen.rect(rect.x, rect.y, rect.width, rect.height, { fill: backgroundColor, radius: 3 });
+          pen.rect(rect.x, rect.y, rect.width, rect.height - bottom + top, { fill: backgroundColor, radius: 3 });
       const look = { size: parseFloat(fontSize), fill: color, bold: Number(fontWeight) > 500 };
-      pen.text(x + parseFloat(paddingLeft), y + lineHeight / 2, text.trim(), look);
+      pen.text(x + parseFloat(paddingLeft), y + (height - bottom + top) / 2, text.trim(), look);
+      const bar = BAR_HEIGHT * Number(style.getPropertyValue("--bar"));
+      if (bar) pen.rect(x, y + height - bar, rects[0].width - 1, bar, { fill: style.getPropertyValue("--prediction") });
       if (struck) for (const rect of rects) pen.rect(rect.x, rect.y + rect.height / 2, rect.width, 1, { fill: color });
     }
   };

@@ -10,6 +10,8 @@ import { joinPresent } from "../small-elements.js";
  * @property {string} [kind] a class: "written", "struck", "hidden" ...
  * @property {string} [sign] the sign shown for an invisible token
  * @property {string} [title]
+ * @property {number} [bar] the height, 0 to 1, of a bar under it; left as it is if there is none
+ * @property {number | null} [line] the height of a line over the bar; null: none
  * @typedef {object} Handlers
  * @property {(text: string) => void} typed the reader has changed the text
  * @property {(place: number | null) => void} point the token at the pointer or the caret
@@ -94,12 +96,21 @@ export class TextEditor {
       const colours = shade(place);
       const classes = ["token", kind, place === from && "from"];
       span.className = joinPresent(classes);
-      span.style.background = colours?.background ?? "";
+      span.style.backgroundColor = colours?.background ?? "";
       span.style.color = colours?.ink ?? "";
+      this.drawBar(span, tokens[place]);
       if (span.title !== title) span.title = title;
       if (sign) span.dataset.sign = sign;
       else delete span.dataset.sign;
     });
+  }
+
+  /** @param {HTMLElement} span @param {Token} token */
+  drawBar({ style }, { bar, line = null }) {
+    if (bar === undefined) return;
+    style.setProperty("--bar", String(bar));
+    if (line === null) style.removeProperty("--line-height");
+    else style.setProperty("--line-height", String(line));
   }
 
   /** @param {Token[]} tokens */

@@ -35,8 +35,6 @@ const costHelp = (unit) =>
 export class TextCost {
   /** @type {Map<string, number | null>} the cost without each head; null while it is requested */
   withoutHeads = new Map();
-  /** The cost of the whole text in words. */
-  description = "";
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
@@ -45,18 +43,14 @@ export class TextCost {
     this.studio = studio;
     const { unit } = studio;
     this.line = h("small", { class: "cost", title: costHelp(unit) });
-    this.bars = new CostBars(unit, (token, text) => {
-      studio.text.pointAtToken(token);
-      this.line.textContent = text || this.description;
-    });
+    this.bars = new CostBars(unit);
   }
 
   /** Show the cost of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
   show(answer, off) {
-    this.description = this.describe(answer, off);
-    this.line.textContent = this.description;
+    this.line.textContent = this.describe(answer, off);
     this.bars.show(this.costsOf(answer));
-    this.bars.mark(this.studio.row);
+    this.bars.describe(this.studio.row);
   }
 
   /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */

@@ -31,14 +31,7 @@ export class WriteText {
     if (!this.studio.answer) return;
     this.show();
     this.studio.showModel();
-    this.studio.textCost.bars.mark(this.row);
-  }
-
-  /** Point at the piece of a token; null: at the one at the caret. @param {number | null} token */
-  pointAtToken(token) {
-    if (token === null) return this.point(this.editor.placeAtCaret());
-    const place = this.pieces.findIndex(({ first, last }) => first <= token && token <= last);
-    return this.point(place < 0 ? null : place);
+    this.studio.textCost.bars.describe(this.row);
   }
 
   get pieces() {
@@ -58,7 +51,8 @@ export class WriteText {
     const { pieces, editor } = this;
     const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
     const isRead = this.studio.readPrompt.ids !== null; // else the prompt is one piece
-    const from = answer && answerInput?.key === currentInput?.key ? this.row : null;
+    const isCurrent = answer !== null && answerInput?.key === currentInput?.key;
+    const from = isCurrent ? this.row : null;
     const grid =
       from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
     const shade = (/** @type {number} */ place) => {
@@ -66,11 +60,14 @@ export class WriteText {
       if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
       return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
     };
-    const tokens = pieces.map(({ text, written, last, word }) => ({
+    const { bars } = this.studio.textCost;
+    const tokens = pieces.map(({ text, written, first, last, word }) => ({
       text,
       sign: isRead || written ? signOf(text, word) : "",
       kind: joinPresent([written && "written", answer && last < 0 && "past"]),
+      ...(isCurrent && bars.heightsOf({ first, last })), // until the model has read a change, the bars stay
     }));
+    editor.element.classList.toggle("costed", bars.costs !== null);
     const longer = tokens.length > editor.tokens.length;
     editor.element.classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
     const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
