@@ -208,10 +208,10 @@ export class BarPanel extends Panel {
         alpha: side ? 0.6 : 0.4,
         radius: 3,
       });
-      const isWrong = this.verdict(i) === "✗";
+      const outlined = this.verdict(i) === "✗";
       const ink = theme.prediction;
       pen.rect(value < 0 ? zeroX - length : zeroX, middle - barHeight / 2, length, barHeight, {
-        ...(isWrong ? { stroke: ink, lineWidth: 1.5 } : { fill: ink }),
+        ...(outlined ? { stroke: ink, lineWidth: 1.5 } : { fill: ink }),
         radius: 3,
       });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
