@@ -189,7 +189,10 @@ test("a step stands in the frame of the largest, absent where it has no words ye
 
 test("a caption names part, layer and head, or how several are combined", () => {
   assert.equal(chosen({ layer: 1 }).caption("head"), "layer 1, head 0");
-  assert.equal(chosen({ part: 1 }, { parts: [{}, { name: "step 2" }] }).caption("head"), "step 2, layer 0, head 0");
+  const parts = [{}, { name: "step 2" }];
+  assert.equal(chosen({ part: 1 }, { parts }).caption("head"), "step 2, layer 0, head 0");
+  const film = chosen({ part: 1 }, { parts, document: { arrange: "steps" } });
+  assert.equal(film.caption("head"), "step 2 (2 of 2), layer 0, head 0");
   const marked = [
     [0, 1],
     [1, 0],

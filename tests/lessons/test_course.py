@@ -115,7 +115,7 @@ def test_code_cells_are_foldable_and_open(tmp_path):
     answer = v4.new_code_cell("z = 3", metadata={"tags": ["answer"]})
     text = page(tmp_path, "x", v4.new_code_cell("x = 1\ny = 2"), v4.new_code_cell(""), answer)
     cells = BeautifulSoup(text, "html.parser").find_all("details", class_="code")
-    assert [(cell.has_attr("open"), cell.summary.text) for cell in cells] == [(True, "Code, 2 lines")]
+    assert [(cell.has_attr("open"), cell.summary.text) for cell in cells] == [(True, "Set x, y (2 lines)")]
 
 
 def test_tables_scroll_and_numbers_do_not_wrap(tmp_path):
@@ -190,16 +190,16 @@ def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     made = io.BytesIO()
     Image.new("RGB", (1520, 400), "teal").save(made, "PNG")
     data = {"image/png": base64.b64encode(made.getvalue()).decode(), "text/plain": "teal"}
-    output = v4.new_output("display_data", data)
+    output = v4.new_output("display_data", data, metadata={"image/png": {"width": 1013}})
     title = v4.new_markdown_cell("# Teal\n\nA promise.")
     tagged = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
     soup = BeautifulSoup(page(tmp_path, "01_teal", title, tagged), "html.parser")
     [picture] = soup.select("img.opening")
-    assert (picture["width"], picture["height"], picture["alt"]) == ("760", "200", "")
+    assert (picture["width"], picture["alt"]) == ("1013", "")  # the width in the notebook
     assert picture.find_previous("h1").get_text().startswith("Teal")
     assert picture.find_previous("p").get_text() == "A promise."
     kind, _, encoded = picture["src"].partition(",")
     assert kind == "data:image/webp;base64"
     assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (1520, 400)
     plain = v4.new_code_cell("1", outputs=[output])
-    assert "img class" not in page(tmp_path, "02_plain", title, plain)
+    assert 'opening"' not in page(tmp_path, "02_plain", title, plain)

@@ -6,7 +6,7 @@ import pytest
 from small_notebooks import v4, write
 
 from tfviz.lessons import clean, course, gallery, lesson_page, notebooks, runs
-from tfviz.lessons.html_exporter import mathml
+from tfviz.lessons.html_exporter import code_summary, mathml
 
 
 def page(tmp_path, *cells):
@@ -114,9 +114,52 @@ def test_code_that_is_hidden_in_the_notebook_is_folded(tmp_path):
     assert re.findall(r'<details class="code"( open[^>]*)?>', text) == [' open=""', ""]
 
 
-def test_long_code_above_a_result_is_folded_under_what_it_defines(tmp_path):
-    long, outputs = "def half(x):\n" + "    x = x / 2\n" * 12 + "    return x", [v4.new_output("stream", text="1")]
-    cells = v4.new_code_cell(long, outputs=outputs), v4.new_code_cell(long), v4.new_code_cell("1", outputs=outputs)
-    text = page(tmp_path, *cells)
-    assert re.findall(r'<details class="code"( open[^>]*)?>', text) == ["", ' open=""', ' open=""']
-    assert "Code, 14 lines: half" in text
+def test_long_code_settings_and_imports_are_folded(tmp_path):
+    settings = v4.new_code_cell("dim = 4", metadata={"tags": ["parameters"]})
+    others = [v4.new_code_cell(source) for source in ("import torch", "x = 1\n" * 13, "x = 1\n" * 12)]
+    text = page(tmp_path, settings, *others)
+    assert re.findall(r'<details class="code"( open[^>]*)?>', text) == ["", "", "", ' open=""']
+
+
+@pytest.mark.parametrize(
+    ("source", "summary"),
+    [
+        ("# Read the text: all of it. Then\nread()", "Read the text: all of it (2 lines)"),
+        (
+            "def half(x):\n    return x\nclass Twice: pass\ny = 3\nview.heads(y)",
+            "Define half, Twice, then call view.heads (5 lines)",
+        ),
+        ("a, b = 1, 2\nc[0] = a\na = 5", "Set a, b, c (3 lines)"),
+        ("a, b, c, d = 1, 2, 3, 4", "Set a, b, c, … (1 line)"),
+        ("import math\nfrom a import b as c\nb.start()", "Import math, b (3 lines)"),
+        ("for x in y:\n    print(x)", "for x in y … (2 lines)"),
+        ("%pip install x", "%pip install x … (1 line)"),
+        ("x = 1\nclaims.check({'x': x})", "Check what is said against this run (2 lines)"),
+    ],
+)
+def test_summary_of_folded_code_says_what_it_does(source, summary):
+    assert code_summary(source) == summary
+
+
+def test_progress_bars_are_left_out_of_a_page(tmp_path):
+    bar = "\r  0%|          | 0/2 [00:00<?, ?step/s]\r100%|█████| 2/2 [00:01<00:00, 1.4step/s, loss 0.1 nats]\n"
+    errors = [v4.new_output("stream", name="stderr", text=text) for text in (bar, f"careful: 5%|\n{bar}")]
+    text = page(tmp_path, v4.new_code_cell("fit()", outputs=errors))
+    assert "step/s" not in text
+    assert text.count("jp-RenderedText") == 1 + text.partition("<body")[0].count("jp-RenderedText")
+    assert "careful: 5%|" in text
+
+
+def test_statement_with_a_sign_has_no_bullet(tmp_path):
+    text = page(tmp_path, v4.new_markdown_cell("- ✓ one\n- ✗ two\n- three"))
+    assert re.findall(r'<li class="claim">(.*?)</li>', text) == ["✓ one", "✗ two"]
+
+
+def test_wide_picture_can_be_enlarged(tmp_path):
+    outputs = [
+        v4.new_output("display_data", {"image/png": "iVBORw0KGgo="}, metadata={"image/png": {"width": width}})
+        for width in (440, 441)
+    ]
+    text = page(tmp_path, v4.new_code_cell("1", outputs=outputs))
+    labels = re.findall(r'<label class="enlarges"><input [^>]*><img [^>]*width="(\d+)"', text)
+    assert labels == ["441"]

@@ -713,7 +713,7 @@ def test_a_sentence_says_what_is_seen_and_stays_when_something_is_pointed_at(ope
     ready(page)
     assert sentence(page) == "Table: largest for “b” and “y” (8). Flat: 1 everywhere."
     assert page.locator(".flat .slider > span").first.text_content() == "key size"  # the argument's name as words
-    assert page.locator(".ends span").all_text_contents() == ["1.0", "9.0"]
+    assert page.locator(".ends span").all_text_contents() == ["1", "9"]
 
 
 def test_an_authors_sentence_is_filled_anew_at_each_change(open_interact):
@@ -790,3 +790,25 @@ def test_switches_fit_a_telephone_and_a_finger(open_interact, size, least):
     assert max(box["x"] + box["width"] for box in boxes) <= 384
     assert min(min(box["width"], box["height"]) for box in boxes) >= least
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_bars_are_compared_with_expected_signs(open_interact):
+    names, expected = ["same", "opposite"], [1, 1]
+    bars = view.draw.bars(names, title="t", expected=expected, ends=("no", "yes"), limit=2, sentence="{count} of {of}.")
+    shown = view.interact(lambda x: torch.stack([x, -x]), x=(-1.0, 3.0, 0.5), draw={"output": bars})
+    page = open_interact(shown)
+    assert page.locator(".says").text_content() == "1 of 2."
+    canvas, status = page.locator(".result canvas"), page.locator(".status")
+    footer = page.locator("footer").bounding_box()
+    canvas.press("Home")
+    assert plain(status.text_content()) == "t: “same” 1 ✓"
+    canvas.press("ArrowDown")
+    assert plain(status.text_content()) == "t: “opposite” −1 ✗"
+    assert page.locator("footer").bounding_box() == footer
+    slider = page.locator(".slider")
+    filled = "slider => ['--from', '--zero', '--to'].map(name => Number(slider.style.getPropertyValue(name)))"
+    assert slider.evaluate(filled) == [0.25, 0.25, 0.5]
+    assert slider.locator(".ends span").all_text_contents() == ["−1", "0", "3"]
+    slider.locator("input").fill("-0.5")
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('output').value === '−0.5'")
+    assert slider.evaluate(filled) == [0.125, 0.25, 0.25]

@@ -101,7 +101,7 @@ def test_steps_leave_future_tokens_blank(open_view):
     for at, (name, some) in enumerate(parts.items()):
         control(page, "Step").fill(str(at))
         settled(page)
-        assert named(page) == f"{name.capitalize()}, layer 1, head 2"
+        assert named(page) == f"{name.capitalize()} ({at + 1} of {len(parts)}), layer 1, head 2"
         n = len(some.query_tokens)
         texts = page.locator("canvas").evaluate(READ, [list(places[cell][0]) for cell in places])
         own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, places)
@@ -135,6 +135,13 @@ def test_steps_play_from_the_first_to_the_last_and_stop(open_view):
     at = slider.input_value()
     page.wait_for_timeout(700)
     assert slider.input_value() == at != last
+
+
+def test_steps_of_something_else_than_attention_have_no_other_modes(open_view):
+    one = {name: maps(1, 1, 3, 3, seed=seed) for seed, name in enumerate(("step 1", "step 2"))}
+    for axes, modes in ((("query", "key"), 3), (("head", "place"), 0)):
+        page = open_view(view.steps(one, axes=axes))
+        assert page.locator("[role=tab]:visible").count() == modes
 
 
 READ = """(canvas, spots) => spots.map(([x, y]) => { const { left, top } = canvas.getBoundingClientRect();

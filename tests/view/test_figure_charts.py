@@ -58,6 +58,16 @@ def test_signed_bars_begin_at_a_line_at_0():
     assert not plain.lines
 
 
+def test_bars_with_the_expected_sign_are_filled_and_others_outlined():
+    bars = view.draw.bars(["a", "b", "c"], expected=[1, 1, -1], ends=("no", "yes"), limit=2.0)
+    factors = torch.tensor([1.0, -1.0, -1.0])
+    axes = view.interact(lambda x: x * factors, x=(0.5, 1.5), draw={"output": bars}).figure().axes[0]
+    drawn, sides = ([bar.get_width() for bar in container] for container in axes.containers)
+    assert (drawn, sides) == ([1.0, -1.0, -1.0], [2.0, 2.0, -2.0])
+    assert [bar.get_facecolor()[3] > 0 for bar in axes.containers[0]] == [True, False, True]
+    assert [text.get_text() for text in axes.texts] == ["1 ✓", "−1 ✗", "−1 ✓", "← no", "yes →"]
+
+
 def test_dot_at_the_edge_is_whole_and_dot_beyond_it_is_not_drawn_outside():
     dots = view.draw.dots(["edge", "beyond"], limit=1.0)
     shown = view.interact(

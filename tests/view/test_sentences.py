@@ -80,6 +80,10 @@ CASES = {
         panel("bars", [1.0, 3], ("be ", " to be")),
         "Largest for “␣to␣be” (3), then “be␣” (1).",
     ),
+    "counted bars": (
+        panel("bars", [1.0, -3, -2], ("a", "b", "c"), expected=[1, 1, -1], sentence="{count} of {of}."),
+        "2 of 3.",
+    ),
     "even bars": (panel("bars", [1.0, 1], title="flat"), "Flat: 1 everywhere."),
     "one bar": (panel("bars", [1.0, math.nan], ("c", "d")), "1 in 1 of 2 cells."),
     "lines": (
@@ -142,6 +146,7 @@ def test_a_page_says_the_same(node):
             "sentence": shown.sentence,
         }  # fmt: skip
         given |= {} if shown.budget is None else {"budget": shown.budget}
+        given |= {"expected": list(shown.expected)} if shown.expected else {}
         found, cell = node.evaluate(script, [cells, given])
         assert (cell and tuple(cell)) == stated_cells([shown])[0], name
         assert spoken(found).translate({0x2068: None, 0x2069: None}) == spoken(expected), name

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from jinja2 import pass_context
 from nbconvert import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 
-from tfviz.lessons.html_parts import Heading, scrolling_table
+from tfviz.lessons.html_parts import Heading, picture, scrolling_table, without_tags
 
-MAX_OPEN_LINES = 12  # of code above a result; longer code is folded at first
-MAX_NAMES = 3  # in the summary of folded code
+MAX_OPEN_LINES = 12  # of code; longer code is folded at first
+MAX_NAMES, MAX_COMMENT_LENGTH = 3, 90  # in the summary of folded code
+CLAIMS = {"claims.state": "fill in the numbers of this run", "claims.check": "check what is said against this run"}
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # inserted into headings by nbconvert
 
 
@@ -32,27 +33,47 @@ def mathml(formula: str, display: str = "inline") -> str:
 
 
 def folds(cell: Mapping[str, Any]) -> bool:
-    """Return whether the code of a cell is folded at first: hidden in the notebook, or long above a result."""
-    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
-    return hidden or (bool(cell["outputs"]) and len(cell["source"].strip().splitlines()) > MAX_OPEN_LINES)
+    """Return whether the code of a cell is folded at first: hidden in the notebook, settings and imports, or long."""
+    hidden, source = cell["metadata"].get("jupyter", {}).get("source_hidden", False), cell["source"].strip()
+    prepares = "parameters" in cell["metadata"].get("tags", []) or source.startswith(("import ", "from "))
+    return hidden or prepares or len(source.splitlines()) > MAX_OPEN_LINES
 
 
 def code_summary(source: str) -> str:
-    """Return the number of lines of a cell and what it defines or, at its end, calls.
+    """Return what a cell does: its first comment; what it defines or sets, and calls at its end; or its first line.
 
-    >>> code_summary("def half(x):\\n    return x / 2"), code_summary("view.heads(maps)")
-    ('Code, 2 lines: half', 'Code, 1 line: view.heads')
+    >>> code_summary("def half(x):\\n    return x / 2\\nhalf(3)"), code_summary("# Read the text.\\ntext = read()")
+    ('Define half, then call half (3 lines)', 'Read the text (2 lines)')
     """
-    lines = len(source.strip().splitlines())
-    size = f"Code, {lines} line{'s' * (lines > 1)}"
+    lines = source.strip().splitlines()
+    size = f"{len(lines)} line{'s' * (len(lines) > 1)}"
+    comment = lines[0][2:].partition(". ")[0].rstrip(".:") if lines[0].startswith("# ") else ""
+    if 0 < len(comment) <= MAX_COMMENT_LENGTH:
+        return f"{comment[:1].upper()}{comment[1:]} ({size})"
     try:
-        body = ast.parse(source).body
+        text = ", then ".join(_steps(ast.parse(source).body))
     except SyntaxError:  # a command of IPython
-        return size
-    names = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
-    if not names and body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Call):
-        names = [ast.unparse(body[-1].value.func)]
-    return f"{size}: {', '.join(names[:MAX_NAMES])}" if names else size
+        text = ""
+    return f"{text[:1].upper()}{text[1:]} ({size})" if text else f"{lines[0].rstrip(':')} … ({size})"
+
+
+def _steps(body: Sequence[ast.stmt]) -> list[str]:
+    """Return what the statements of a cell do, in at most two steps, such as "define half", "call view.heads"."""
+    defined = [node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    imported = [name.name for node in body if isinstance(node, ast.Import | ast.ImportFrom) for name in node.names]
+    targets = [target for node in body if isinstance(node, ast.Assign) for target in node.targets]
+    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    firsts = {"define": defined, "import": imported, "set": list(dict.fromkeys(names))}
+    verb = next((verb for verb, found in firsts.items() if found), None)
+    steps = [f"{verb} {_listed(firsts[verb])}"] if verb else []
+    if verb != "import" and body and isinstance(body[-1], ast.Expr) and isinstance(body[-1].value, ast.Call):
+        called = ast.unparse(body[-1].value.func)
+        return [CLAIMS[called]] if called in CLAIMS else [*steps, f"call {called}"]
+    return steps
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:MAX_NAMES]) + ", …" * (len(names) > MAX_NAMES)
 
 
 class MathMLExporter(HTMLExporter):
@@ -70,7 +91,7 @@ class MathMLExporter(HTMLExporter):
 
     def default_filters(self) -> Any:
         yield from super().default_filters()
-        yield from (("folds", folds), ("code_summary", code_summary))
+        yield from (("folds", folds), ("code_summary", code_summary), ("picture", picture))
 
     def from_notebook_node(self, nb: Any, resources: Any = None, **kw: Any) -> Any:
         self.headings = []
@@ -104,6 +125,11 @@ class _MathMLRenderer(IPythonRenderer):
         """Link the name of another lesson to its page."""
         code, address = super().codespan(text), self.exporter.addresses.get(text)
         return f'<a href="{html.escape(address)}">{code}</a>' if address else code
+
+    def list_item(self, text: str, **attrs: Any) -> str:
+        """Mark a statement with a sign of whether it holds, which needs no bullet."""
+        element = super().list_item(text, **attrs)
+        return element.replace("<li>", '<li class="claim">', 1) if without_tags(text)[:1] in ("✓", "✗") else element
 
     def block_html(self, html: str) -> str:
         """Render a block without pictures unchanged; nbconvert would close a `<details>` that ends in a later block."""

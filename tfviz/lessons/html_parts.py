@@ -15,6 +15,7 @@ SCRIPTS = Path(__file__).parent / "bundles"
 STYLE = (TEMPLATES / "site.css").read_text(encoding="utf-8")
 DESCRIPTION_LENGTH = 160  # characters of a page's description that search engines show
 NUMBER = re.compile(r"[<>~≈±+−–-]?\s?\d[\d.,]*(?:\s?[^\W\d_/]{1,3}(?:/[^\W\d_]{1,3})?|\s?[%×])?(?:\s?±\s?\d[\d.,]*)?")
+MAX_NARROW_WIDTH = 440  # CSS pixels of a picture whose words are legible on a telephone
 TABLE_CELL = re.compile(r"<td((?:\s[^>]*)?)>(.*?)</td>", re.DOTALL)
 environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, trim_blocks=True)
 
@@ -63,6 +64,18 @@ def scrolling_table(table: str) -> str:
         return f'<td class="number"{match[1]}>{match[2]}</td>' if number and "class" not in match[1] else match[0]
 
     return f'<div class="scrolls" tabindex="0" role="group" aria-label="table">{TABLE_CELL.sub(mark, table)}</div>\n'
+
+
+def picture(source: str, alt: str, width: int | None = None, css_class: str = "") -> str:
+    """Return the HTML of a picture that is shown no wider than the page; a tap shows a wide one at its natural width.
+
+    Args:
+        source: its address.
+        alt: its alternative text.
+        width: its natural width in CSS pixels.
+        css_class: a class of the element.
+    """
+    return render("picture.html.j2", source=source, alt=alt, width=width, css_class=css_class, wide=MAX_NARROW_WIDTH)
 
 
 def code_colours(selector: str) -> str:

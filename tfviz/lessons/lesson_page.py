@@ -22,13 +22,15 @@ from tfviz.lessons.html_parts import (
     code_colours,
     contents,
     description,
+    picture,
     render,
     script,
     scrolling_table,
 )
 
+PROGRESS_BAR = re.compile(r"[^\r\n]*\d%\|[^|\r\n]*\|[^\r\n]*[\r\n]*")  # of tqdm
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
-OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # of the first picture: twice its width on the page, and WEBP quality
+OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # of the file of the first picture: pixels, and WEBP quality
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -49,7 +51,7 @@ def write(
         relink: function from an address in the notebook to the address on the page; by default, links to notebooks
             become links to their pages.
     """
-    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # keeps the last state of a progress bar
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # joins what was printed in pieces
 
     from tfviz.lessons.html_exporter import MathMLExporter
 
@@ -84,18 +86,15 @@ def write(
 def _opening(notebook: nbformat.NotebookNode) -> str:
     """Return the HTML of the lesson's first picture, from the cell tagged `thumbnail`; empty if there is none."""
     cells = notebooks.tagged_cells(notebook, "thumbnail")
-    found = [output["data"] for cell in cells for output in cell.get("outputs", []) if "data" in output]
-    pictures = [data["image/png"] for data in found if "image/png" in data]
+    found = [output for cell in cells for output in cell.get("outputs", []) if "data" in output]
+    pictures = [output for output in found if "image/png" in output["data"]]
     if not pictures:
         return ""
-    image, made = Image.open(io.BytesIO(base64.b64decode(pictures[-1]))).convert("RGB"), io.BytesIO()
+    png, width = pictures[-1]["data"]["image/png"], pictures[-1]["metadata"].get("image/png", {}).get("width")
+    image, made = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB"), io.BytesIO()
     image.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
     image.save(made, "WEBP", quality=OPENING_QUALITY)
-    data = base64.b64encode(made.getvalue()).decode()
-    width, height = image.size
-    return (
-        f'<img class="opening" alt="" width="{width // 2}" height="{height // 2}" src="data:image/webp;base64,{data}">'
-    )
+    return picture(f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}", "", width, "opening")
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:
@@ -116,7 +115,8 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
     """Return a copy of a notebook prepared for a page, with views that need no kernel instead of widgets.
 
     The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz.
-    Each bundle is included once, and parameters are merged into one cell. Tables scroll separately.
+    Each bundle is included once, and parameters are merged into one cell. Tables scroll separately. Progress bars are
+    removed.
     """
     from tfviz.view.page.bundle import deduplicate  # imports matplotlib
 
@@ -129,11 +129,21 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
         page.cells[0].source = clean.without_live_link(page.cells[0].source)
     bundles: set[str] = set()  # keys of the bundles that the page already has
     for cell in page.cells:
+        if cell.cell_type == "code":
+            cell.outputs = _without_progress_bars(cell.outputs)
         for data in (output.get("data", {}) for output in cell.get("outputs", [])):
             data.pop(clean.WIDGET_MIME_TYPE, None)
             if "text/html" in data:
                 data["text/html"] = _scrolling(deduplicate(data["text/html"], bundles))
     return page
+
+
+def _without_progress_bars(outputs: Sequence[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Return outputs without the progress bars in stderr; an output that held nothing else is left out."""
+    for output in outputs:
+        if output.get("name") == "stderr":
+            output["text"] = PROGRESS_BAR.sub("", output["text"])
+    return [output for output in outputs if output.get("name") != "stderr" or output["text"].strip()]
 
 
 def _scrolling(html: str) -> str:

@@ -42,6 +42,7 @@ class Drawing:
         filled: whether the diagonal of a graph's matrix fills its nodes with colour.
         axes: names of the row and column axes, or of the horizontal and vertical coordinates of a plane.
         mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
+        expected: the sign that the number of each bar should have; empty: any.
         ends: the meanings of the smallest and the largest number of the scale.
         hatched: the meaning of a hatched cell, whose number is minus infinity.
         unit: the unit of the numbers.
@@ -65,6 +66,7 @@ class Drawing:
     budget: float | None = None
     sentence: str = ""
     mark: tuple[str, ...] = ()
+    expected: tuple[float, ...] = ()
 
 
 def grid(
@@ -123,9 +125,14 @@ def bars(
     limit: float | None = None,
     top_k: int | None = None,
     unit: str = "",
+    ends: tuple[str, str] = NO_NAMES,
+    expected: Sequence[float] = (),
     sentence: str = "",
 ) -> Drawing:
     """Specify a bar with its number for each entry of [word].
+
+    With `expected`, the side to which each bar should point is shaded. A bar that points there is filled and has a
+    check mark, another one is an outline with a cross.
 
     Args:
         labels: the labels of the bars.
@@ -133,15 +140,32 @@ def bars(
         limit: the value of the longest possible bar.
         top_k: draw only the `top_k` largest bars, sorted; by default all, in their order.
         unit: the unit of the numbers, such as "GB".
+        ends: what numbers below and above 0 mean, such as ("negative", "positive"), written above the bars.
+        expected: for each bar, a number with the sign that its number should have.
         sentence: a template for the sentence about the bars.
 
     Raises:
-        ValueError: `limit` or `top_k` is not above 0, or `sentence` has an unknown placeholder.
+        ValueError: `limit` or `top_k` is not above 0, a number of `expected` is 0 or NaN, `expected` is given with
+            `top_k`, or `sentence` has an unknown placeholder.
     """
     check_positive("limit", limit)
     check_positive("top_k", top_k)
     check_sentence("bars", sentence)
-    return Drawing("bars", title, _labels(labels), limit=limit, top=top_k or 0, unit=unit, sentence=sentence)
+    if not all(number < 0 or number > 0 for number in expected):
+        raise ValueError("expected has a number that is neither below nor above 0; its signs are what counts")
+    if expected and top_k:
+        raise ValueError("give top_k or expected: sorted bars have no fixed signs to be compared with")
+    return Drawing(
+        "bars",
+        title,
+        _labels(labels),
+        limit=limit,
+        top=top_k or 0,
+        unit=unit,
+        ends=ends,
+        expected=tuple(map(float, expected)),
+        sentence=sentence,
+    )
 
 
 def stack(

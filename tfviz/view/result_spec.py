@@ -34,6 +34,7 @@ class ResultPanel:
         budget: the largest sum of a stack's parts that fits.
         sentence: a template for the sentence about the result; empty: a sentence made from the numbers.
         mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
+        expected: the sign that the number of each bar should have; empty: any.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class ResultPanel:
     budget: float | None = None
     sentence: str = ""
     mark: Sequence[str] = ()
+    expected: Sequence[float] = ()
 
     @property
     def numbers(self) -> numpy.ndarray:

@@ -144,7 +144,8 @@ class ResultSpec(TypedDict):
         top: the number of bars, largest first; if missing, all in their order.
         axes: names of the rows and of the columns, or of the two coordinates of a plane.
         mark: labels of points that are drawn in colour, all others in grey; if missing, each has its own colour.
-        ends: what the smallest and the largest number of the scale mean.
+        ends: what the smallest and the largest number of the scale mean; of bars, what numbers below and above 0 mean.
+        expected: the sign that the number of each bar should have; if missing, any.
         hatched: what a hatched cell means.
         unit: the unit of the numbers.
         budget: the largest sum of the parts of a stack that fits.
@@ -166,6 +167,7 @@ class ResultSpec(TypedDict):
     axes: NotRequired[list[str]]
     mark: NotRequired[list[str]]
     ends: NotRequired[list[str]]
+    expected: NotRequired[list[float]]
     hatched: NotRequired[str]
     unit: NotRequired[str]
     budget: NotRequired[float]

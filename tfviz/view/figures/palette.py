@@ -143,13 +143,8 @@ def theme_colours() -> dict[str, dict[str, Any]]:
     return colours
 
 
-def bar_colour() -> str:
-    """Return the colour of bars, which is also the colour of the largest weight."""
-    return _ink(RAMP_COLOURS)
-
-
 def prediction_colour() -> str:
-    """Return the colour of a model's predicted probabilities in a studio."""
+    """Return the colour of results, such as a model's predicted probabilities."""
     return _ink(PREDICTION_COLOURS)
 
 

@@ -20,7 +20,7 @@ from tfviz.view.figures.heatmap import (
     draw_heatmap,
     norm,
 )
-from tfviz.view.figures.palette import axis_labels, bar_colour, drawable, soft
+from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
 from tfviz.view.figures.planes import arrows, dots, graph
 from tfviz.view.figures.sentences import stack_answer
 from tfviz.view.figures.ticks import ticks
@@ -28,6 +28,7 @@ from tfviz.view.result_spec import STACK_COLOURS, ResultPanel, is_binary, stack_
 from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a line plot whose labels are wider together labels only some of its steps
+ENDS_ROW = -1  # of the bars, where the meanings of both sides of 0 stand
 MAX_NAMED_BARS = 40  # if there are more bars, only some have names, and none has a number
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a label that fits above a cell without rotation
@@ -97,17 +98,29 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
 def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
     limit = panel.limit
-    signed = bool((values < 0).any())
+    signed = bool((values < 0).any() or panel.expected)
     places = numpy.arange(len(values))
-    axes.barh(places, values, color=bar_colour(), height=0.72)
-    texts = [text + _unit_suffix(panel) for text in aligned(panel.numbers.tolist())]
+    right = values * numpy.array(panel.expected or numpy.sign(values)) > 0
+    colour, none = prediction_colour(), "none"
+    axes.barh(places, values, height=0.72, linewidth=1, edgecolor=[none if one else colour for one in right],
+              color=[colour if one else none for one in right])  # fmt: skip
+    signs = [" ✓" if one else " ✗" for one in right] if panel.expected else [""] * len(values)
+    texts = [text + _unit_suffix(panel) + sign for text, sign in zip(aligned(panel.numbers.tolist()), signs)]
+    if panel.expected:
+        sides = limit * numpy.sign(panel.expected)
+        axes.barh(places, sides, height=0.72, color=matplotlib.rcParams["grid.color"], zorder=-1)
     if len(values) <= MAX_NAMED_BARS:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
             axes.annotate(texts[place], (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
-    axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
+    rows = (len(values) - 0.4, len(values) - _bar_rows(panel) - 0.6)
+    axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=rows)
+    for end, side in zip(panel.ends, (-1, 1)):
+        text = {-1: f"← {end}", 1: f"{end} →"}[side] if end else ""
+        look: Any = {"fontsize": 8, "color": soft(), "ha": "left" if side > 0 else "right", "va": "center"}
+        axes.annotate(text, (0, ENDS_ROW), (4 * side, 0), textcoords="offset points", **look)
     step = max(1, -(-len(values) // MAX_NAMED_BARS))
     axes.set_yticks(places[::step], axis_labels(panel.row_labels(len(values))[::step]))
     axes.grid(False)
@@ -242,6 +255,11 @@ def _names_width(panel: ResultPanel) -> float:
     return 0.075 * max((len(shorten(drawable(name), 18)) for name in names), default=0)
 
 
+def _bar_rows(panel: ResultPanel) -> int:
+    """Return the number of bars, and one more if a row above them states what the sides of 0 mean."""
+    return len(panel.values) + (panel.ends != NO_NAMES)
+
+
 def _bars_width(panel: ResultPanel) -> float:
     """Return the width of a panel of bars, in inches, with room for the longest label."""
     return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
@@ -255,7 +273,7 @@ def _grid_aspect_ratio(panel: ResultPanel) -> float:
 NUMBER_CELL_ASPECT = 0.8  # height divided by width of a cell with its number
 ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height divided by width of the area inside the axes
     "grid": _grid_aspect_ratio,
-    "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
+    "bars": lambda panel: min(6.0, 0.22 * _bar_rows(panel)) / 2.0,
     "lines": lambda panel: 0.55,
     "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
     "number": lambda panel: 0.4,
@@ -263,7 +281,7 @@ ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height divided b
 }
 PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "grid": _grid_size,
-    "bars": lambda panel: (_bars_width(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
+    "bars": lambda panel: (_bars_width(panel), min(6.0, 0.22 * _bar_rows(panel)) + 0.4),
     "lines": lambda panel: (
         _lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel) + 0.16 * bool(panel.axes[1])
     ),

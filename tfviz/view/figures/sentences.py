@@ -7,7 +7,7 @@ template with placeholders in braces, which are filled from the current numbers:
     {value}, {percent} that number, as it is and as a percentage
     {second}           label of the next largest number: in the same row of a grid, or among the other bars or words
     {second_value}, {second_percent} that number, as it is and as a percentage
-    {count}, {of}      the number of cells that are not 0, and of all cells
+    {count}, {of}      the number of cells that are not 0 (of bars: that have the expected sign, if one is), and of all
     {sum}              the sum of all numbers
     {last}, {last_of_second} the last numbers of the first and of the second line or row
 
@@ -189,7 +189,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
         "second": "none" if second is None else labels.column(row, second),
         "second_value": "" if second is None else formatted(float(rest[second])) + unit,
         "second_percent": "" if second is None else _percent(float(rest[second]) / share),
-        "count": formatted(int((numpy.isfinite(table) & (table != 0)).sum())),
+        "count": formatted(int((numpy.isfinite(table) & (table * (panel.expected or table) > 0)).sum())),
         "of": formatted(table.size),
         "sum": formatted(total) + unit,
         "last": formatted(float(table[0, -1])) + unit,

@@ -88,10 +88,10 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
 def _optional_fields(drawing: Drawing) -> dict[str, Any]:
     """Return the optional fields of a result's specification that the author has set."""
     pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
-    marked = {"mark": list(drawing.mark)} if drawing.mark else {}
+    lists = {name: list(values) for name in ("mark", "expected") if (values := getattr(drawing, name))}
     return (
         pairs
-        | marked
+        | lists
         | {
             name: value
             for name in ("top", "hatched", "unit", "budget", "sentence")
@@ -168,6 +168,8 @@ def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
         if not isinstance(labels, str) and labels and len(labels) != counts[side]:
             many = "nodes" if side == "positions" else side
             raise ValueError(f"{side} of {name} has {len(labels)} {what}, for {counts[side]} {many}")
+    if drawing.expected and len(drawing.expected) != rows:
+        raise ValueError(f"expected of {name} has {len(drawing.expected)} signs, for {rows} bars")
 
 
 def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
@@ -228,7 +230,7 @@ def _panels(
         ResultPanel(
             spec["kind"], f"{spec['title']} {index}".strip() if several else spec["title"], table, rows, columns, scale,
             positions, spec["filled"], axes, ends, spec.get("hatched", ""), spec.get("unit", ""), spec.get("budget"),
-            spec.get("sentence", ""), spec.get("mark", ()),
+            spec.get("sentence", ""), spec.get("mark", ()), spec.get("expected", ()),
         )
         for index, table in enumerate(tensor if several else [tensor])
     ]  # fmt: skip

@@ -457,8 +457,10 @@ export interface ResultSpec {
   axes?: string[];
   /** labels of points that are drawn in colour, all others in grey; if missing, each has its own colour. */
   mark?: string[];
-  /** what the smallest and the largest number of the scale mean. */
+  /** what the smallest and the largest number of the scale mean; of bars, what numbers below and above 0 mean. */
   ends?: string[];
+  /** the sign that the number of each bar should have; if missing, any. */
+  expected?: number[];
   /** what a hatched cell means. */
   hatched?: string;
   /** the unit of the numbers. */

@@ -253,7 +253,9 @@ export class HeadChoice {
   caption(mode) {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
-    const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
+    const { length } = this.source.parts;
+    const step = this.arrange === "steps" ? ` (${this.partIndex + 1} of ${length})` : "";
+    const part = length > 1 && this.arrange !== "compare" ? `${this.part.name}${step}, ` : "";
     if (mode === "sheet")
       return `${part}${this.sizeOf(layers, heads)}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");

@@ -124,13 +124,16 @@ export class HeadControls {
     const { store, choice } = this;
     /** @param {HeadMode[]} modes */
     const mode = (...modes) => modes.includes(store.get("mode"));
+    // other axes than those of attention have neither links nor keys to hide
+    const isTable = choice.hasOneHead && String(choice.source.document.axes) !== "query,key";
     return {
+      mode: isTable,
       part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
       combine: store.get("marked").length < 2 || mode("sheet", "lines"),
       direction: !mode("words", "picture") && !(mode("sheet") && choice.hasPicture),
       min_weight: !mode("lines"),
       max_links: !mode("lines"),
-      hide: mode("sheet") || Boolean(choice.part.top),
+      hide: isTable || mode("sheet") || Boolean(choice.part.top),
       merged: mode("sheet", "picture") || !choice.part.groups,
     };
   }

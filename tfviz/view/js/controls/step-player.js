@@ -19,7 +19,7 @@ export function stepPlayer(names, step, choose) {
   const pause = () => {
     clearInterval(timer);
     timer = undefined;
-    button.textContent = "Play";
+    button.textContent = "▶ Play";
   };
   const advance = () => {
     if (step === last || !button.isConnected) pause();
@@ -29,14 +29,14 @@ export function stepPlayer(names, step, choose) {
     if (timer !== undefined) return pause();
     if (step === last) choose(0);
     timer = setInterval(advance, Math.min(MAX_STEP_MS, Math.max(MIN_STEP_MS, ALL_STEPS_MS / names.length)));
-    button.textContent = "Pause";
+    button.textContent = "❚❚ Pause";
   };
-  const button = h("button", { type: "button", class: "play", onclick: toggle }, "Play");
+  const button = h("button", { type: "button", class: "play", onclick: toggle }, "▶ Play");
   const steps = slider("Step", {
     min: 0,
     max: last,
     value: step,
-    text: (at) => `${names[at]} (${at + 1} of ${names.length})`,
+    text: (at) => names[at],
     choose: (at) => {
       pause();
       choose(at);

@@ -3,8 +3,9 @@
 // function's argument, or `choice(value)` the program to run; `describe(value)` and `words(value)` return texts for
 // pictures.
 
+import { clamp } from "../base/clamp.js";
 import { checkbox, h, select, slider } from "../base/elements.js";
-import { stepped } from "../base/numbers.js";
+import { formatted, stepped } from "../base/numbers.js";
 import { excerpt, label, quotedExcerpt } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.js" */
@@ -69,7 +70,7 @@ export class Control {
   }
 }
 
-/** A slider for a number. @extends {Control<SliderSpec>} */
+/** A slider for a number, filled from 0 if its ends have two signs. @extends {Control<SliderSpec>} */
 class SliderControl extends Control {
   /** @param {Named<SliderSpec>} spec @param {(value: SliderSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
@@ -84,13 +85,20 @@ class SliderControl extends Control {
       choose: set,
     });
     this.element = this.field.element;
-    const ends = [low, high].map((end) => h("span", {}, this.describe(end)));
+    this.zero = clamp(-low / (high - low), 0, 1);
+    const isSigned = this.zero > 0 && this.zero < 1;
+    const ends = (isSigned ? [low, 0, high] : [low, high]).map((end) => h("span", {}, formatted(end, 6)));
     this.element.append(h("span", { class: "ends", "aria-hidden": "true" }, ...ends));
+    this.element.classList.toggle("signed", isSigned);
+    this.element.style.setProperty("--zero", String(this.zero));
   }
 
   /** @param {SliderSpec["start"]} value */
   show(value) {
     this.field.show(value);
+    const at = (value - this.spec.low) / (this.spec.high - this.spec.low);
+    this.element.style.setProperty("--from", String(Math.min(at, this.zero)));
+    this.element.style.setProperty("--to", String(Math.max(at, this.zero)));
   }
 
   /** @param {SliderSpec["start"]} value */

@@ -305,7 +305,7 @@ export class Instrument {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { kind, positions, filled, top, axes, mark, ends, hatched, unit, budget, sentence } = panel;
+      const { kind, positions, filled, top, axes, mark, ends, expected, hatched, unit, budget, sentence } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
         kind,
@@ -318,6 +318,7 @@ export class Instrument {
         axes,
         mark: mark ?? [],
         ends,
+        expected,
         hatched,
         unit,
         budget,

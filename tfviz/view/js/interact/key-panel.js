@@ -24,11 +24,11 @@ const LAYOUT = { height: 22, swatch: 16, ramp: 140, gap: 8, apart: 28 }; // pixe
 const FONT_SIZE = 13;
 const RAMP_STEPS = 64;
 
-/** Return the keys that some results need. @param {PanelContent[]} contents @returns {ScaleKey[]} */
+/** Return the keys that some results need. @param {(PanelContent & { kind?: string })[]} contents @returns {ScaleKey[]} */
 export function scaleKeys(contents) {
   /** @type {Map<string, PanelContent[]>} */
   const groups = new Map();
-  for (const content of contents.filter((one) => one.ends || one.hatched)) {
+  for (const content of contents.filter((one) => one.kind !== "bars" && (one.ends || one.hatched))) {
     const { scale, limit, ends, hatched } = content;
     const group = JSON.stringify([scale, limit, ends, hatched]);
     groups.set(group, [...(groups.get(group) ?? []), content]);

@@ -17,6 +17,8 @@ const OPTIONAL_CONTENT = {
   unit: undefined,
   budget: undefined,
   top: undefined,
+  ends: undefined,
+  expected: undefined,
   keyed: false,
   stated: null,
 };
@@ -39,6 +41,7 @@ const OPTIONAL_CONTENT = {
  * @property {string[]} [axes] names of the rows and of the columns, or of the two coordinates of a plane
  * @property {string[]} [mark] words of a plane that are drawn in colour, all others in grey
  * @property {string[]} [ends] what the smallest and the largest number of the scale mean
+ * @property {number[]} [expected] the sign that the number of each bar should have
  * @property {string} [hatched] what a hatched cell means
  * @property {string} [unit]
  * @property {number} [budget] the largest sum of a stack that fits
@@ -76,6 +79,10 @@ export class Panel {
   key = "";
   /** @type {string[] | undefined} */
   axes;
+  /** @type {string[] | undefined} */
+  ends;
+  /** @type {number[] | undefined} */
+  expected;
   /** @type {string[]} */
   mark = [];
   /** @type {string | undefined} */

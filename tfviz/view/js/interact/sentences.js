@@ -129,7 +129,7 @@ function gridSentence(content, finite, known) {
  * @returns {Record<string, string> | null}
  */
 function facts(content) {
-  const { kind, tensor, unit } = content;
+  const { kind, tensor, unit, expected } = content;
   const data = Array.from(tensor.data);
   const finite = data.filter(Number.isFinite);
   if (!finite.length) return null;
@@ -153,7 +153,7 @@ function facts(content) {
     second: hasSecond ? word(row, second) : "none",
     second_value: hasSecond ? measured(line[second]) : "",
     second_percent: hasSecond ? inPercent(line[second] / share) : "",
-    count: formatted(finite.filter((value) => value !== 0).length),
+    count: formatted(data.filter((value, i) => Number.isFinite(value) && value * (expected?.[i] ?? value) > 0).length),
     of: formatted(data.length),
     sum: measured(sum),
     last: measured(data[m - 1]),

@@ -134,6 +134,7 @@ const MIN_LABELLED_ROW_HEIGHT = 13; // a lower row has no room for its word and 
 const BARS_HEIGHT = 560; // of all bars together, if they are many
 const MAX_BAR_NAME_LENGTH = 32; // characters
 const AXIS_HEIGHT = 22; // below the bars, for the ends of the scale
+const ENDS_HEIGHT = 20; // above the bars, for what the sides of 0 mean
 
 /** A panel that draws a vector as bars. */
 export class BarPanel extends Panel {
@@ -153,6 +154,8 @@ export class BarPanel extends Panel {
   zeroX = 0;
   /** @type {string[]} */
   numbers = [];
+  /** Where the first row begins, below what the sides of 0 mean. */
+  above = 0;
 
   /** @param {number} width */
   place(width) {
@@ -165,43 +168,63 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
     this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
-    this.numbers = aligned(this.values).map((text) => this.withUnit(text));
+    this.numbers = aligned(this.values).map(
+      (text, i) => this.withUnit(text) + (this.verdict(i) && ` ${this.verdict(i)}`),
+    );
+    this.above = this.ends ? ENDS_HEIGHT : 0;
     const isLabelled = this.rowHeight >= MIN_LABELLED_ROW_HEIGHT;
     const names = this.words.map((word) => label(word, MAX_BAR_NAME_LENGTH));
     const nameWidth = Math.min(widestBold(names), 0.4 * width);
     this.labels = names.map((name) => fitted(name, nameWidth, FONT_SIZE));
     this.left = isLabelled ? nameWidth + 10 : 2;
-    this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(48, widestBold(this.numbers) + 12) : 2));
-    this.signed = this.values.some((value) => value < 0);
+    this.barLength = Math.max(40, width - this.left - (isLabelled ? Math.max(53, widestBold(this.numbers) + 17) : 2));
+    this.signed = Boolean(this.expected) || this.values.some((value) => value < 0);
     this.zeroX = this.left + (this.signed ? this.barLength / 2 : 0);
     this.width = width;
-    this.height = this.rowHeight * count + AXIS_HEIGHT;
+    this.height = this.above + this.rowHeight * count + AXIS_HEIGHT;
+  }
+
+  /** Return the sign of a bar that points, or does not point, to the side where it should. @param {number} i */
+  verdict(i) {
+    if (!this.expected) return "";
+    return this.values[i] * this.expected[i] > 0 ? "✓" : "✗";
   }
 
   /** @param {Pen} pen */
   paint(pen) {
-    const { theme, left, barLength, zeroX, rowHeight } = this;
+    const { theme, above, left, barLength, zeroX, rowHeight } = this;
     const scale = (this.signed ? barLength / 2 : barLength) / this.limit;
     const barHeight = Math.max(2, Math.min(0.6 * rowHeight, 22));
     this.values.forEach((value, i) => {
-      const middle = (i + 0.5) * rowHeight;
+      const middle = above + (i + 0.5) * rowHeight;
       const length = Math.min(
         this.signed ? barLength / 2 : barLength,
         Math.abs(Number.isFinite(value) ? value : 0) * scale,
       );
-      pen.rect(left, middle - barHeight / 2, barLength, barHeight, { fill: theme.line, alpha: 0.4, radius: 3 });
+      const side = this.expected?.[i];
+      const track = side ? [side < 0 ? left : zeroX, barLength / 2] : [left, barLength];
+      pen.rect(track[0], middle - barHeight / 2, track[1], barHeight, {
+        fill: theme.line,
+        alpha: side ? 0.6 : 0.4,
+        radius: 3,
+      });
+      const outlined = this.verdict(i) === "✗";
+      const ink = theme.prediction;
       pen.rect(value < 0 ? zeroX - length : zeroX, middle - barHeight / 2, length, barHeight, {
-        fill: theme.ramp,
+        ...(outlined ? { stroke: ink, lineWidth: 1.5 } : { fill: ink }),
         radius: 3,
       });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
       const look = { fill: theme.ink, size: FONT_SIZE, bold: this.stated?.[0] === this.order[i] };
       pen.text(left - 10, middle, this.labels[i], { ...look, align: "right" });
-      pen.text(this.width, middle, this.numbers[i], { ...look, align: "right" });
+      pen.text(this.width - 5, middle, this.numbers[i], { ...look, align: "right" });
     });
-    const below = rowHeight * this.values.length;
-    pen.line(zeroX, 0, zeroX, below, { stroke: theme.soft });
+    const below = above + rowHeight * this.values.length;
+    pen.line(zeroX, above, zeroX, below, { stroke: theme.soft });
     const end = { fill: theme.soft, size: 12 };
+    const [negative, positive] = this.ends ?? [];
+    if (negative) pen.text(zeroX - 8, 8, `← ${negative}`, { ...end, align: "right" });
+    if (positive) pen.text(zeroX + 8, 8, `${positive} →`, end);
     pen.text(left, below + 10, formatted(this.signed ? -this.limit : 0), end);
     if (this.signed) pen.text(zeroX, below + 10, "0", { ...end, align: "center" });
     pen.text(left + barLength, below + 10, formatted(this.limit), { ...end, align: "right" });
@@ -209,13 +232,13 @@ export class BarPanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    const row = Math.floor(y / this.rowHeight);
+    const row = Math.floor((y - this.above) / this.rowHeight);
     return row >= 0 && row < this.size[0] ? [row, 0] : null;
   }
 
   /** @param {Point} cell @returns {Box} */
   box([row]) {
-    return [1, row * this.rowHeight, this.width - 2, this.rowHeight];
+    return [1, this.above + row * this.rowHeight, this.width - 2, this.rowHeight];
   }
 
   /** @param {Point} cell */
@@ -226,6 +249,11 @@ export class BarPanel extends Panel {
   /** @param {Point} cell */
   value([row]) {
     return this.values[row];
+  }
+
+  /** @param {Point} cell */
+  reading(cell) {
+    return `${super.reading(cell)} ${this.verdict(cell[0])}`.trimEnd();
   }
 
   /** Describe a change of the first of the sorted bars. @param {Tensor} [before] */
