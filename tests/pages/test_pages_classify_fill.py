@@ -726,10 +726,12 @@ def test_classify_sentence_states_effect_of_ablating_head(studio):
 
 
 def change_in_words(shares):
-    """In percent or, where both read alike, in log-odds."""
+    """In percent or, where both read alike and are nearly certain, in log-odds."""
     before, after = map(said, shares)
     if before != after:
         return f"from {before} to {after}"
+    if 0.005 <= shares[0] <= 0.995:
+        return f"stays at {before}"
     before, after = (f"{math.log(p / (1 - p)):+.1f}".replace("-", "−") for p in shares)
     return f"from {before} to {after}" if before != after else f"stays at {said(shares[0])}"
 

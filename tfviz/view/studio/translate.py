@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.look.edits import zero
 from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
 from tfviz.schema import describe
@@ -28,7 +30,7 @@ from tfviz.view.studio.build import (
     text_heading,
 )
 from tfviz.view.studio.local_program import LocalProgram, max_positions
-from tfviz.view.studio.strongest_head import HeadState
+from tfviz.view.studio.strongest_head import MAX_HEADS, HeadState
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
@@ -135,8 +137,9 @@ def _view_in_page(
 ) -> View:
     """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
     tokens, shares = _greedy(document, programs, ids, len(target))
-    maps = _cross_attention(programs, ids, [document["begin"], *tokens[:-1]])
-    document["state"].update(_sharpest_head(maps))
+    inputs = [document["begin"], *tokens[:-1]]
+    maps = _cross_attention(programs, ids, inputs)
+    document["state"].update(_strongest_head(programs, ids, inputs))
     weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
@@ -276,8 +279,26 @@ def _cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[i
     return patterns
 
 
-def _sharpest_head(maps: Sequence[Tensor]) -> HeadState:
-    """Return the head, opened first, with the highest maximum weight, averaged over the target tokens."""
-    sharpness = [layer.amax(-1).mean(-1) for layer in maps]
-    layer = max(range(len(maps)), key=lambda i: sharpness[i].max().item())
-    return {"layer": layer, "head": int(sharpness[layer].argmax())}
+def _strongest_head(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> HeadState:
+    """Return the head of the cross-attention whose ablation changes the probabilities of the written tokens most.
+
+    Return the first head of a model of more than `MAX_HEADS`.
+    """
+    memory, decode = programs["encode"](ids[None]), programs["decode"]
+    heads: list[tuple[int, int, str]] = []
+    sites = [site for site in decode.sites if "cross" in site] or decode.sites
+
+    def probabilities(edit: Mapping[str, Callable[[Tensor], Tensor]]) -> Tensor:
+        inputs = torch.tensor([list(text)]), memory["states"], memory["attention_mask"]
+        return decode(*inputs, edit=edit)["logits"].float().softmax(-1)
+
+    def count_heads(layer: int, site: str, pattern: Tensor) -> Tensor:
+        heads.extend((layer, head, site) for head in range(pattern.shape[1]))
+        return pattern
+
+    whole = probabilities({site: partial(count_heads, layer, site) for layer, site in enumerate(sites)})
+    if len(heads) > MAX_HEADS:
+        return {"layer": 0, "head": 0}
+    changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]
+    layer, head, _ = heads[int(torch.stack(changes).argmax())]
+    return {"layer": layer, "head": head}

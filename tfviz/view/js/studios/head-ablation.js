@@ -13,6 +13,7 @@ import { percent, withSign } from "../base/numbers.js";
  * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
  */
 
+const SURE = 0.005; // a probability as near to 0 or 1
 const MAX_CACHED_SHARES = 500; // probabilities
 
 /** A cache of what switching each head over does to the answer, which is computed once and shown when it is known. */
@@ -39,8 +40,9 @@ export class HeadAblation {
     const [falls, fall] = other < asked.share ? ["falls", "fall"] : ["rises", "rise"];
     if (now !== then) return `${how} ${asked.name} ${falls} from ${now} to ${then}.`;
     const [odds, otherOdds] = [asked.share, other].map((share) => withSign(Math.log(share / (1 - share)), 1));
-    if (odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
-    return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`; // near 0 and 1 these tell more
+    const isSure = Math.min(asked.share, 1 - asked.share) < SURE; // there log-odds tell more
+    if (!isSure || odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
+    return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
   }
 
   /** @param {string} key @param {Place} place @param {Asked} asked */

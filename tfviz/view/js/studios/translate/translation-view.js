@@ -80,7 +80,8 @@ export class TranslationView {
   /** Make the part of the search: its texts, and its tree. */
   makeSearchPart() {
     const summary = h("summary", {}, "The search");
-    this.search = h("details", { class: "search-of" }, summary, this.texts.element, this.tree.element);
+    const found = h("div", {}, h("small", {}, "Score and text, best first"), this.texts.element);
+    this.search = h("details", { class: "search-of" }, summary, h("div", { class: "parts" }, found, this.tree.element));
     return this.search;
   }
 
