@@ -39,7 +39,7 @@ export class WordEffects {
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
-      [[BY_ANSWER, "what they add to the answer"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
+      [[BY_ANSWER, "what they add"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
       store.get("label"),
       choose,
     );
