@@ -26,6 +26,7 @@ const SIZES = [
 ];
 const INITIAL_WIDTH = 300;
 const BADGE = 14; // pixels of the square with a patch's rank
+const SMALL_PATCH = 36; // pixels: its outline is thinner
 const GRID_LINES = [
   ["#fff", 0.6, -0.5],
   ["#000", 0.3, 0],
@@ -209,18 +210,18 @@ export class PatchPane {
         lineWidth: 1.5,
       });
     }
+    const halo = Math.min(patchWidth, patchHeight) < SMALL_PATCH ? 4.5 : 5.5;
     const outline = (/** @type {number} */ patch, /** @type {string} */ stroke) => {
       const [x, y] = corner(patch);
       for (const [ink, lineWidth] of /** @type {[string, number][]} */ ([
-        [theme.page, 5.5],
-        [stroke, 2.5],
+        [theme.page, halo],
+        [stroke, halo - 3],
       ]))
         pen.rect(x + 1, y + 1, patchWidth - 2, patchHeight - 2, { stroke: ink, lineWidth });
     };
-    attended.forEach((patch, i) => {
-      outline(patch, theme.ramp);
-      if (attended.length > 1) this.number(pen, i + 1, corner(patch));
-    });
+    for (const patch of attended) outline(patch, theme.ramp);
+    // no outline of another patch lies over a number
+    if (attended.length > 1) attended.forEach((patch, i) => this.number(pen, i + 1, corner(patch)));
     if (pointed !== null) outline(pointed, theme.ink);
   }
 
