@@ -36,6 +36,7 @@ import { legend, swatches, twoValues } from "./legend.js";
 
 const NAME_FONT_SIZE = 12;
 const MIN_NAME_SPACING = 14;
+const MIN_NAME_GAP = 2; // pixels between two names side by side
 const LEGEND_WIDTH = 64;
 const OUTLINE_MARGIN = 3;
 const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
@@ -378,7 +379,7 @@ export class Heatmap {
     const words = this.labels[axis];
     const [, , width, height] = this.box(0, 0);
     const cell = axis ? width : height;
-    const spacing = axis && !this.hasVerticalNames ? widestText(words) + 4 : MIN_NAME_SPACING;
+    const spacing = axis && !this.hasVerticalNames ? widestText(words) + MIN_NAME_GAP : MIN_NAME_SPACING;
     const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
     const near = typeof pointed === "number" ? [...locked, pointed] : [...locked];

@@ -2,6 +2,7 @@
 // map in full.
 
 import { h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
 import { Explorer } from "../stages/explorer.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { button, gradient, pane } from "./small-elements.js";
@@ -12,7 +13,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @import { Choices } from "../types.js" */
 /** @import { ModelHeads } from "./model-heads.js" */
 /** @import { Place } from "./model-pane.js" */
-/** @typedef {{ text: string, most: string }} MapLegend how the small maps are read, and the largest weight of their scale */
+/** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
@@ -64,7 +65,9 @@ export class HeadPane {
   }
 
   /** Show how the small maps are read, and their scale. @param {MapLegend} key */
-  showLegend({ text, most }) {
+  showLegend({ text, limit }) {
+    const { floored } = this.model.theme;
+    const most = limit < 1 ? `${percent(limit)} or more` : percent(1);
     this.key.hidden = false;
     this.key.replaceChildren(
       h("span", { class: "how" }, this.model.side < MIN_NAMED_SIDE ? `Across: layers; down: heads. ${text}` : text),
@@ -73,7 +76,9 @@ export class HeadPane {
         { class: "ramp" },
         "attention",
         h("output", {}, "0 %"),
-        gradient(this.model.theme.floored),
+        gradient(floored.subarray(0, 128)),
+        h("output", {}, percent(limit / 4)), // the middle of a square-root scale
+        gradient(floored.subarray(128)),
         h("output", {}, most),
       ),
     );

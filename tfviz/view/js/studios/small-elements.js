@@ -27,9 +27,9 @@ export function moreButton(part) {
   return element;
 }
 
-/** Make a strip of the colours of a scale. @param {Uint32Array} lut the colour of each code */
+/** Make a strip of the colours of a scale. @param {Uint32Array} lut the colours from the left to the right */
 export function gradient(lut) {
-  const stops = [0, 64, 128, 192, 255].map((code) => cssColour(lut[code])).join(", ");
+  const stops = [0, 0.25, 0.5, 0.75, 1].map((at) => cssColour(lut[Math.round(at * (lut.length - 1))])).join(", ");
   return h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
 }
 

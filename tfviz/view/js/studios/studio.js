@@ -273,7 +273,7 @@ export class Studio {
 
   /** How the small maps are read. @returns {import("./head-pane.js").MapLegend} */
   get mapLegend() {
-    return { text: `Each row is one ${this.unit}, each column a ${this.unit} it looks at.`, most: "100 %" };
+    return { text: `Each row is one ${this.unit}, each column a ${this.unit} it looks at.`, limit: 1 };
   }
 
   /** The row of the chosen head that the text is shaded by. @returns {number | null} */

@@ -249,10 +249,7 @@ export class ClassifyImageStudio extends Studio {
   }
 
   get mapLegend() {
-    return {
-      text: "Each map shows where on the picture that head looks.",
-      most: `${percent(this.attention.limit)} or more`,
-    };
+    return { text: "Each map shows where on the picture that head looks.", limit: this.attention.limit };
   }
 
   showSource() {
