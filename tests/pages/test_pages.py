@@ -399,20 +399,24 @@ def selected_head(page):
     return plain(page.locator(".finding").inner_text()), name
 
 
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (480, False)])
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (620, None), (480, False)])
 def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_it_fits(open_view, width, beside):
+    """Beside the sheet, on a telephone below it."""
     back = torch.eye(6).roll(-2, 1).tril()
     back[:2, 0] = 1
     back[1, 1:] = 0
     even = torch.ones(6, 6).tril()
     weights = torch.stack([back, even / even.sum(-1, keepdim=True)])[None]
     page = open_view(view.heads(AttentionMaps(weights, list("abcdef"), mask=even.bool())), width=width)
-    first = ("Layer 0, head 0 looks two letters back in 4 of 5 places.", "Layer 0, head 0" if beside else None)
+    has_map = beside is not None
+    first = ("Layer 0, head 0 looks two letters back in 4 of 5 places.", "Layer 0, head 0" if has_map else None)
     assert selected_head(page) == first
     box = page.locator("canvas").first.bounding_box()
+    if has_map:
+        assert (page.locator("canvas").nth(1).bounding_box()["y"] < box["y"] + box["height"]) == beside
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
     settled(page)
-    second = ("Layer 0, head 1 looks at the first letter in 5 of 5 places.", "Layer 0, head 1" if beside else None)
+    second = ("Layer 0, head 1 looks at the first letter in 5 of 5 places.", "Layer 0, head 1" if has_map else None)
     assert selected_head(page) == second
     page.mouse.move(0, 0)
     settled(page)

@@ -79,7 +79,7 @@ def test_cost_of_token_under_pointer_is_said(studio):
         assert f"; “{PROMPT[token]}” {each[token - 1]:.2f}; most: " in told(page)
     page.locator(".token").nth(0).hover()
     wait_until_idle(page)
-    assert told(page) == f"Bar under each letter: its cost in nats; most: “{PROMPT[1 + each.argmax()]}” {each.max():.2f}"
+    assert told(page) == f"Bars: cost of each letter in nats; most: “{PROMPT[1 + each.argmax()]}” {each.max():.2f}"
 
 
 def test_text_of_one_token_has_no_bars(studio):

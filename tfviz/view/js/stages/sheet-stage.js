@@ -17,6 +17,7 @@ import { Sheet } from "./sheet.js";
  */
 
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
+const NARROW = 500; // pixels of a page
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
 
@@ -80,7 +81,8 @@ export class SheetStage {
     const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
     if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
-    this.mapWidth = fits ? Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH) : 0;
+    const room = width < NARROW ? width : width - this.sheet.width - MAP_GAP; // on a telephone, below
+    this.mapWidth = fits ? Math.min(room, MAX_MAP_WIDTH) : 0;
     this.showSelected();
     this.draw();
   }
@@ -102,9 +104,9 @@ export class SheetStage {
     this.showMap(grid, query, name);
   }
 
-  /** Show the map of a head beside the sheet, where it has room. @param {Grid} grid @param {number} query @param {string} name */
+  /** Show the map of a head beside the sheet where it has room, on a narrow page below. @param {Grid} grid @param {number} query @param {string} name */
   showMap(grid, query, name) {
-    if (this.mapWidth < MIN_MAP_WIDTH) return;
+    if (this.mapWidth < Math.min(MIN_MAP_WIDTH, this.sheet.width)) return;
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
     this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, this.mapWidth);

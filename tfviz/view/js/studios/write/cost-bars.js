@@ -59,7 +59,7 @@ export class CostBars {
     const cost = (i) => `${quoted(words[i + 1])} ${fixed(now[i], 2)}`;
     this.element.textContent = joinPresent(
       [
-        `Bar under each ${this.unit}: its cost in nats`,
+        `Bars: cost of each ${this.unit} in nats`,
         unedited && "thin line: with all heads on",
         token !== null && token > 0 && cost(token - 1),
         `most: ${cost(costliest)}`,
