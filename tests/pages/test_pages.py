@@ -399,7 +399,7 @@ def selected_head(page):
     return plain(page.locator(".finding").inner_text()), name
 
 
-@pytest.mark.parametrize(("width", "beside"), [(1280, True), (620, None), (480, False)])
+@pytest.mark.parametrize(("width", "beside"), [(1280, True), (560, None), (480, False)])
 def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_it_fits(open_view, width, beside):
     """Beside the sheet, on a telephone below it."""
     back = torch.eye(6).roll(-2, 1).tril()

@@ -81,8 +81,9 @@ export class SheetStage {
     const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
     if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
-    const room = width < NARROW ? width : width - this.sheet.width - MAP_GAP; // on a telephone, below
-    this.mapWidth = fits ? Math.min(room, MAX_MAP_WIDTH) : 0;
+    const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH);
+    const room = beside < MIN_MAP_WIDTH ? 0 : beside;
+    this.mapWidth = fits ? (width < NARROW && width) || room : 0; // on a telephone it stands below
     this.showSelected();
     this.draw();
   }
@@ -106,7 +107,7 @@ export class SheetStage {
 
   /** Show the map of a head beside the sheet where it has room, on a narrow page below. @param {Grid} grid @param {number} query @param {string} name */
   showMap(grid, query, name) {
-    if (this.mapWidth < Math.min(MIN_MAP_WIDTH, this.sheet.width)) return;
+    if (!this.mapWidth) return;
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
     this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, this.mapWidth);
