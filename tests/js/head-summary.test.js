@@ -40,7 +40,7 @@ test("a kind of half the queries is told, one of fewer is not", () => {
   assert.equal(describeHead(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
   assert.equal(plain(describeHead(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33 %"));
   assert.equal(describeHead(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
-  assert.equal(describeHead(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 5 places.");
+  assert.equal(describeHead(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 3 places.");
 });
 
 test("one place is too few for a kind", () => {
@@ -93,9 +93,23 @@ test("the same token before, and what followed it", () => {
 
 test("of equal weights the first counts, and no forbidden one", () => {
   /** @param {Uint8Array} state */
-  const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], new Float32Array(6).fill(1 / 3), state);
+  const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], [0, 0, 1, 0.4, 0.4, 0.2], state);
   assert.deepEqual(counts(equal(new Uint8Array(6)), []), { "at -1": 1, first: 1 });
   assert.deepEqual(counts(equal(Uint8Array.of(0, 0, 0, FORBIDDEN, 0, 0)), []), { "at 0": 1 });
+});
+
+test("a row that looks at all alike is of no kind, and said to look evenly", () => {
+  const causal = [1, 0, 0, 1 / 2, 1 / 2, 0, 1 / 3, 1 / 3, 1 / 3];
+  const state = Uint8Array.from(causal, (weight) => (weight ? OPEN : FORBIDDEN));
+  const even = Grid.of([..."abc"], [..."abc"], causal, state);
+  assert.deepEqual(counts(even, []), {});
+  assert.equal(plain(describeMap(even, 2)), "looks from “c” evenly at all 3 that it may look at.");
+  assert.equal(plain(describeMap(even, 0)), "looks from “a” most at itself: 100 % of its attention.");
+});
+
+test("places from which there is no such key are not counted against a distance", () => {
+  const back = looking([0, 0, 0, 1, 2, 3], (query, key) => key > query);
+  assert.equal(describeHead(back, [], "letter"), "looks two letters back in 4 of 4 places.");
 });
 
 test("the breadth is that of the query in the middle: e to the power of its entropy", () => {

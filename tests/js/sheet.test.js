@@ -108,7 +108,7 @@ test("maps are as large as width and height allow, and the scale has room in any
   assert.ok(sheet.width <= 350);
   assert.deepEqual(
     calls.text.slice(-7).map(([, , text]) => text),
-    ["weight, square-root scale", "0", "0.01", "0.1", "0.25", "0.5", "1"],
+    ["attention weight, square-root scale", "0", "0.01", "0.1", "0.25", "0.5", "1"],
   );
   assert.ok(calls.text.every(([x, y]) => x <= sheet.width && y <= sheet.height));
 });

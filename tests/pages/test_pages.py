@@ -409,14 +409,14 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     weights = torch.stack([back, even / even.sum(-1, keepdim=True)])[None]
     page = open_view(view.heads(AttentionMaps(weights, list("abcdef"), mask=even.bool())), width=width)
     has_map = beside is not None
-    first = ("Layer 0, head 0 looks two letters back in 4 of 5 places.", "Layer 0, head 0" if has_map else None)
+    first = ("Layer 0, head 0 looks two letters back in 4 of 4 places.", "Layer 0, head 0" if has_map else None)
     assert selected_head(page) == first
     box = page.locator("canvas").first.bounding_box()
     if has_map:
         assert (page.locator("canvas").nth(1).bounding_box()["y"] < box["y"] + box["height"]) == beside
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
     settled(page)
-    second = ("Layer 0, head 1 looks at the first letter in 5 of 5 places.", "Layer 0, head 1" if has_map else None)
+    second = ("Layer 0, head 1 looks from “c” evenly at all 3 that it may look at.", "Layer 0, head 1" if has_map else None)
     assert selected_head(page) == second
     page.mouse.move(0, 0)
     settled(page)

@@ -43,7 +43,7 @@ def heads(
         top_k: for long texts: include only the `top_k` largest weights of each query, and the sum of the others.
         outlined: indices of queries, and of cells as (query, key), to outline in every head.
         axes: names of rows and columns, if they are not queries and keys.
-        unit: name of the numbers, if they are not attention weights; "" omits the static picture's colour bar.
+        unit: name of the numbers, if they are not attention weights; "" omits the scale.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
 
@@ -66,6 +66,7 @@ def heads(
         outlined=marked[1],
         rows=marked[0],
         axes=axes,
+        unit=unit,
     )
 
 

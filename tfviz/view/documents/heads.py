@@ -168,6 +168,7 @@ class HeadsDocument(TypedDict):
         axes: names of rows and columns.
         outlined: cells to outline, (row, column).
         head_names: names of the heads, instead of numbers.
+        unit: name of the numbers, if they are no attention weights; empty: the sheet has no scale.
     """
 
     kind: Literal["heads", "heads-computed"]
@@ -181,5 +182,6 @@ class HeadsDocument(TypedDict):
     axes: list[str]
     outlined: list[list[int]]
     head_names: list[str]
+    unit: NotRequired[str]
     dividers: NotRequired[list[Divider]]
     image: NotRequired[ImageSpec]

@@ -157,6 +157,8 @@ export interface HeadsDocument {
   outlined: number[][];
   /** names of the heads, instead of numbers. */
   head_names: string[];
+  /** name of the numbers, if they are no attention weights; empty: the sheet has no scale. */
+  unit?: string;
   dividers?: Divider[];
   image?: ImageSpec;
 }

@@ -11,7 +11,7 @@ from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import encode_maps
-from tfviz.view.spec import KEY, QUERY, Divider
+from tfviz.view.spec import KEY, QUERY, WEIGHT, Divider
 
 MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
 MAX_WIDGET_BYTES = 4e6  # sent at first by a view with a kernel; the rest is sent on request
@@ -49,6 +49,7 @@ def heads_document(
     divide: int | None = None,
     rows: Sequence[int] = (),
     note: str = "",
+    unit: str = WEIGHT,
 ) -> tuple[HeadsDocument, bytes]:
     """Return the document of a view of attention heads, and its binary data.
 
@@ -65,6 +66,7 @@ def heads_document(
         divide: index of the key before which a line is drawn.
         rows: indices of queries to mark by a line above and a line below.
         note: a sentence that precedes the notes on omitted data.
+        unit: name of the numbers.
 
     Raises:
         ValueError: `parts` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes` is too
@@ -93,6 +95,8 @@ def heads_document(
         "outlined": [list(cell) for cell in outlined],
         "head_names": list(names),
     }
+    if unit != WEIGHT:
+        document["unit"] = unit
     lines: list[Divider] = [] if divide is None else [("cols", index(divide))]
     lines += [("rows", at) for row in rows for at in (row, row + 1)]
     if lines:

@@ -13,7 +13,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
 /**
  * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
- * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "unit" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead

@@ -85,7 +85,7 @@ export class Explorer {
   }
 
   /** @param {HeadMaps["document"]} document */
-  makeStages({ axes, head_names: names, image }) {
+  makeStages({ axes, head_names: names, image, unit }) {
     const { theme } = this.frame;
     /** @type {Handlers} */
     const handlers = {
@@ -97,7 +97,7 @@ export class Explorer {
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, handlers, { names, axes }, (row) => this.store.set({ rows: [row] })),
+      sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ rows: [row] })),
       head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {

@@ -9,6 +9,7 @@ import { visibleText } from "../base/visible-text.js";
 
 const MIN_TOP_KEY_RATIO = 1.5; // times the even share: a key that draws less is not named
 const MAX_ROUNDING = 0.1; // of the sum of a row, whose weights have 8 bits
+const EVEN_RATIO = 1.1; // times the even share: a row whose largest weight is no more looks evenly, up to the rounding
 const MAX_DISTANCE = 9; // tokens between a query and its key that have a name
 const NUMBER_WORDS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
 
@@ -24,12 +25,14 @@ function distanceWords(distance, unit) {
  * @property {string} kind
  * @property {(unit: string) => string} words
  * @property {(query: number, key: number, ids: number[]) => boolean} is
+ * @property {number} [distance] of the key, where that is the kind: few queries may have a key so far away
  */
 
 /** @type {AttentionKind[]} in the order of preference among equal counts */
 const ATTENTION_KINDS = [
   ...[0, ...Array.from({ length: MAX_DISTANCE }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
     kind: `at ${distance}`,
+    distance,
     words: (/** @type {string} */ unit) => distanceWords(distance, unit),
     is: (/** @type {number} */ query, /** @type {number} */ key) => key - query === distance,
   })),
@@ -57,20 +60,34 @@ function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
   return best;
 }
 
+/** Return how many keys a query may look at. @param {Grid} grid @param {number} query */
+const countOpen = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, OPEN)).length;
+
+/** Tell whether a query looks at all keys alike. @param {Grid} grid @param {number} query @param {number} top its strongest key */
+function isEven(grid, query, top) {
+  const open = countOpen(grid, query);
+  return open > 1 && grid.at(query, top) <= EVEN_RATIO / open;
+}
+
 /**
  * Count how often each kind holds for the strongest key of a query.
  * @param {Grid} grid
  * @param {number[]} ids of rows and columns if both are the same text, else empty
- * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
+ * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number, queries: number }[]} the most
+ *   frequent first; `of`: of how many queries that may look at such a key
  */
 export function countKinds(grid, ids) {
   const topKeys = grid.rows.map((_, query) => topKeyOf(grid, query));
   const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
-  return ATTENTION_KINDS.map(({ kind, words, is }) => ({
+  const uneven = queries.filter(([query, key]) => !isEven(grid, query, key));
+  const mayLook = (/** @type {number} */ query, /** @type {number} */ key) =>
+    key >= 0 && key < grid.cols.length && grid.hasState(query, key, OPEN);
+  return ATTENTION_KINDS.map(({ kind, words, is, distance }) => ({
     kind,
     words,
-    count: queries.filter(([query, key]) => is(query, key, ids)).length,
-    of: queries.length,
+    count: uneven.filter(([query, key]) => is(query, key, ids)).length,
+    of: distance === undefined ? queries.length : queries.filter(([query]) => mayLook(query, query + distance)).length,
+    queries: queries.length,
   })).sort((a, b) => b.count - a.count);
 }
 
@@ -91,7 +108,7 @@ export function attentionBreadth(grid) {
 }
 
 /**
- * Describe what one query looks at most; empty where it may look nowhere.
+ * Describe what one query looks at most, or that it looks at all alike; empty where it may look nowhere.
  * @param {Grid} grid
  * @param {number} query
  * @param {(query: string) => string} from how it begins
@@ -100,6 +117,7 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
   const key = topKeyOf(grid, query);
   if (key < 0) return "";
   const [row, col] = [grid.rows[query], grid.cols[key]].map(tokenPhrase);
+  if (isEven(grid, query, key)) return `${from(row)} evenly at all ${countOpen(grid, query)} that it may look at.`;
   return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
 }
 
@@ -158,7 +176,7 @@ export function describeMap(grid, query) {
  */
 function kindSentence(grid, ids, unit) {
   const [best] = countKinds(grid, ids);
-  if (!(best && best.of > 1 && best.count >= best.of / 2)) return "";
+  if (!(best && best.queries > 1 && best.count >= best.queries / 2)) return "";
   return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
 }
 

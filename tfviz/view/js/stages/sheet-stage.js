@@ -38,12 +38,14 @@ export class SheetStage {
   /**
    * @param {import("../base/theme.js").Theme} theme
    * @param {StageHandlers & Pick<SheetHandlers, "open" | "mark">} handlers
-   * @param {{ names: string[], axes: string[] }} options names of the heads, and of the axes of a map
+   * @param {{ names: string[], axes: string[], unit?: string }} options names of the heads, of the axes of a map, and of
+   *   the numbers if they are no attention weights
    * @param {(row: number) => void} choose chooses the query whose row is shown
    */
-  constructor(theme, handlers, { names, axes }, choose) {
+  constructor(theme, handlers, { names, axes, unit }, choose) {
     const small = smallMaps(theme);
-    this.sheet = new Sheet(small, names, String(axes) === "query,key" ? "attention weight" : "weight");
+    this.describe = unit === undefined ? describeMap : () => ""; // other numbers than attention's are no looks
+    this.sheet = new Sheet(small, names, unit);
     this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
     const lock = (/** @type {string} */ side, /** @type {number} */ index) => side === "rows" && choose(index);
@@ -99,7 +101,7 @@ export class SheetStage {
     const query = this.pointed?.row ?? row;
     const name = this.sheet.nameOf(head[0], head[1]);
     this.words.show(grid, query, false);
-    const finding = describeMap(grid, query);
+    const finding = this.describe(grid, query);
     this.finding.hidden = !finding;
     this.finding.replaceChildren(h("b", {}, name), ` ${finding}`);
     this.showMap(grid, query, name);

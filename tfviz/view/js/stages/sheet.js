@@ -61,9 +61,9 @@ export class Sheet {
   /**
    * @param {import("../base/theme.js").Theme} theme
    * @param {string[]} names of the heads, instead of numbers
-   * @param {string} unit of the numbers
+   * @param {string} [unit] name of the numbers; empty: there is no scale
    */
-  constructor(theme, names, unit = "weight") {
+  constructor(theme, names, unit = "attention weight") {
     this.theme = theme;
     this.names = names?.length ? names : null;
     this.unit = unit;
@@ -91,7 +91,7 @@ export class Sheet {
     this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
     this.thumbHeight = Math.max(8, this.thumbWidth * shape);
     this.mapsBottom = top + lines * (this.thumbHeight + gap);
-    this.height = this.mapsBottom + SCALE_HEIGHT;
+    this.height = this.mapsBottom + (this.unit ? SCALE_HEIGHT : 0);
     this.width = Math.max(left + columns * (this.thumbWidth + gap), Math.min(width, left + MAX_SCALE_WIDTH));
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
@@ -129,7 +129,14 @@ export class Sheet {
     this.drawHeads(pen, look);
     this.drawFrames(pen, look);
     const width = Math.min(MAX_SCALE_WIDTH, this.width - this.left - 12);
-    horizontalLegend(pen, theme, { limit: look.limit ?? 1, unit: this.unit }, [this.left, this.mapsBottom + 8], width);
+    if (this.unit)
+      horizontalLegend(
+        pen,
+        theme,
+        { limit: look.limit ?? 1, unit: this.unit },
+        [this.left, this.mapsBottom + 8],
+        width,
+      );
   }
 
   /** @param {Pen} pen @param {SheetLook} look */

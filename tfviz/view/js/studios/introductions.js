@@ -6,7 +6,7 @@
 const TEXTS = {
   write: ["A language model", "Type, press “Write on”, or click a head to see what it looks at."],
   patch: ["A language model", "Click a cell to copy the clean run’s activation into the corrupt run."],
-  translate: ["A translation model", "Press a translated word to see its source."],
+  translate: ["A translation model", "Press a translated word to see what the model looked at."],
   classify: ["A text classifier", "Press a word to strike it out, or click a head to see what it looks at."],
   "classify-image": ["A picture classifier", "Hide patches, or click a head to see where it looks."],
   fill: ["A masked language model", "Press a word to hide it, then press a guess."],

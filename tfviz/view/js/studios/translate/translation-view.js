@@ -159,7 +159,8 @@ export class TranslationView {
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
   showCost(current) {
     const { sum, tokens } = current.text;
-    const now = `Probability of the whole text: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
+    const what = tokens.at(-1) === this.studio.described.end ? "the whole text" : "the text so far";
+    const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
     this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }
