@@ -93,7 +93,7 @@ test("the same token before, and what followed it", () => {
 
 test("of equal weights the first counts, and no forbidden one", () => {
   /** @param {Uint8Array} state */
-  const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], [0, 0, 1, 0.4, 0.4, 0.2], state);
+  const equal = (state) => Grid.of(["a", "b"], ["x", "y", "z"], [0, 0, 1, 0.8, 0.8, 0.1], state);
   assert.deepEqual(counts(equal(new Uint8Array(6)), []), { "at -1": 1, first: 1 });
   assert.deepEqual(counts(equal(Uint8Array.of(0, 0, 0, FORBIDDEN, 0, 0)), []), { "at 0": 1 });
 });
