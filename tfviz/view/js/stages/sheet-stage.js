@@ -84,8 +84,8 @@ export class SheetStage {
     if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
     const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH);
-    const room = beside < MIN_MAP_WIDTH ? 0 : beside;
-    this.mapWidth = fits ? (width < NARROW && width) || room : 0; // on a telephone it stands below
+    const available = beside < MIN_MAP_WIDTH ? 0 : beside;
+    this.mapWidth = fits ? (width < NARROW && width) || available : 0; // on a telephone it stands below
     this.showSelected();
     this.draw();
   }

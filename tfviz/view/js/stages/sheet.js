@@ -75,7 +75,7 @@ export class Sheet {
   }
 
   /** Return column and row of a head, or layer and head of a column and row. @param {Point} place @returns {Point} */
-  turned([one, other]) {
+  transposed([one, other]) {
     return this.hasLayers ? [one, other] : [other, one];
   }
 
@@ -85,7 +85,7 @@ export class Sheet {
     this.part = part;
     this.left = this.nameWidth;
     const { left, top, gap } = this;
-    const [columns, lines] = this.turned([layers, heads]);
+    const [columns, lines] = this.transposed([layers, heads]);
     const shape = clamp(rows.length / cols.length, 0.5, 2);
     const high = Math.max(MIN_THUMB, (MAX_HEIGHT / lines - gap) / shape);
     this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
@@ -99,7 +99,7 @@ export class Sheet {
 
   /** @param {number} layer @param {number} head */
   box(layer, head) {
-    const [column, line] = this.turned([layer, head]);
+    const [column, line] = this.transposed([layer, head]);
     return [
       this.left + column * (this.thumbWidth + this.gap),
       this.top + line * (this.thumbHeight + this.gap),
@@ -118,7 +118,7 @@ export class Sheet {
   headAt(x, y) {
     const column = Math.floor((x - this.left) / (this.thumbWidth + this.gap));
     const line = Math.floor((y - this.top) / (this.thumbHeight + this.gap));
-    const [layer, head] = this.turned([column, line]);
+    const [layer, head] = this.transposed([column, line]);
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
@@ -206,7 +206,7 @@ export class Sheet {
     for (let at = 0; at < columns; at += every(this.thumbWidth)) {
       const name = (this.hasLayers ? null : names?.[at]) ?? `${this.hasLayers ? "layer" : "head"} ${at}`;
       const text = textWidth(name, FONT_SIZE) < this.thumbWidth + this.gap ? name : `${at}`;
-      const [layer, head] = this.turned([at, 0]);
+      const [layer, head] = this.transposed([at, 0]);
       const [x] = this.box(layer, head);
       pen.text(x + this.thumbWidth / 2, 13, text, { fill, size: FONT_SIZE, align: "center" });
     }
@@ -270,7 +270,7 @@ export class Sheet {
     };
     canvas.onkeydown = (event) => {
       const [down, right] = ARROW_STEPS[event.key] ?? HOME_STEPS[event.key] ?? [0, 0];
-      const [layers, heads] = this.turned([right, down]);
+      const [layers, heads] = this.transposed([right, down]);
       if (layers || heads)
         this.at = [
           clamp(this.at[0] + layers, 0, this.part.layers - 1),

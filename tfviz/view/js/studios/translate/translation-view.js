@@ -80,8 +80,13 @@ export class TranslationView {
   /** Make the part of the search: its texts, and its tree. */
   makeSearchPart() {
     const summary = h("summary", {}, "The search");
-    const found = h("div", {}, h("small", {}, "Log-probability ÷ length penalty, and text"), this.texts.element);
-    this.search = h("details", { class: "search-of" }, summary, h("div", { class: "parts" }, found, this.tree.element));
+    const textList = h("div", {}, h("small", {}, "Log-probability ÷ length penalty, and text"), this.texts.element);
+    this.search = h(
+      "details",
+      { class: "search-of" },
+      summary,
+      h("div", { class: "parts" }, textList, this.tree.element),
+    );
     return this.search;
   }
 
