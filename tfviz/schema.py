@@ -174,7 +174,7 @@ def parse(content: str | bytes, key: str) -> Any:
 
 
 @contextmanager
-def errors_name(path: str | Path) -> Iterator[None]:
+def prefix_errors(path: str | Path) -> Iterator[None]:
     """Prefix the message of a ValueError inside the context with the path of a file.
 
     Raises:

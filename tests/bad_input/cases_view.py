@@ -148,7 +148,7 @@ CASES = [
     ("view.positions(eye.to('meta'))", "'positions' is a tensor on the meta device, which holds no numbers"),
     ("view.positions(eye.to_sparse())", "= 3 positions x 3 dimensions"),
     ("view.mask(eye.to('meta'))", "meta device"),
-    ("view.similarity(torch.ones(2, 3))", "a table position position"),
+    ("view.similarity(torch.ones(2, 3))", "a square matrix .position, position.; these have the shape .2, 3."),
     ("view.similarity(eye.log())", "'table' holds -inf"),
     ("view.gates({})", "tables must be of one shape"),
     ("view.gates({'one': eye / 0})", "'one' holds"),

@@ -24,16 +24,16 @@ const places = (pieces) => pieces.map(({ text, first, last }) => `${text} ${firs
 
 test("pieces have their tokens' places; before what the model reads they are negative", () => {
   const pieces = new TextPieces(letters(null));
-  assert.deepEqual(places(pieces.of(prompt, [3, 4], undefined)), ["a 0 0", "b 1 1", "c 2 2", "d 3 3", "e 4 4"]);
-  assert.deepEqual(places(pieces.of(prompt, [3], 2)), ["a -2 -2", "b -1 -1", "c 0 0", "d 1 1"]);
+  assert.deepEqual(places(pieces.piecesFor(prompt, [3, 4], undefined)), ["a 0 0", "b 1 1", "c 2 2", "d 3 3", "e 4 4"]);
+  assert.deepEqual(places(pieces.piecesFor(prompt, [3], 2)), ["a -2 -2", "b -1 -1", "c 0 0", "d 1 1"]);
 });
 
 test("pieces are made once for a prompt, its tokens and what is read of them", () => {
   const pieces = new TextPieces(letters(null));
-  const first = pieces.of(prompt, [3], 4);
-  assert.equal(pieces.of(prompt, [3], 4), first);
-  assert.notEqual(pieces.of(prompt, [4], 4), first);
-  assert.notEqual(pieces.of({ ...prompt }, [4], 4), pieces.of(prompt, [4], 4));
+  const first = pieces.piecesFor(prompt, [3], 4);
+  assert.equal(pieces.piecesFor(prompt, [3], 4), first);
+  assert.notEqual(pieces.piecesFor(prompt, [4], 4), first);
+  assert.notEqual(pieces.piecesFor({ ...prompt }, [4], 4), pieces.piecesFor(prompt, [4], 4));
 });
 
 test("written tokens that carry no spaces stand apart", () => {

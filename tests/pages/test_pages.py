@@ -416,7 +416,10 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
         assert (page.locator("canvas").nth(1).bounding_box()["y"] < box["y"] + box["height"]) == beside
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
     settled(page)
-    second = ("Layer 0, head 1 looks from “c” evenly at all 3 that it may look at.", "Layer 0, head 1" if has_map else None)
+    second = (
+        "Layer 0, head 1 looks from “c” evenly at all 3 that it may look at.",
+        "Layer 0, head 1" if has_map else None,
+    )
     assert selected_head(page) == second
     page.mouse.move(0, 0)
     settled(page)

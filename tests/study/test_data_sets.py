@@ -1,5 +1,7 @@
 """Statistics over data sets compared with NumPy: in one pass, merged, resumed, and in two processes."""
 
+import copy
+
 import numpy
 import pytest
 import torch
@@ -9,6 +11,7 @@ from torch.utils.data import DataLoader
 
 from tfviz import models
 from tfviz.study import HeadScores, Statistics, Table, aggregate, resumable_statistics
+from tfviz.study.partial_results import fingerprint
 
 DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
@@ -221,3 +224,15 @@ def test_over_restores_the_model():
     assert model.training
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in model.modules())
     assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_fingerprint_tells_models_with_equal_sums_and_all_tensors_apart():
+    torch.manual_seed(0)
+    one = torch.nn.Linear(5, 3)
+    other = torch.nn.Linear(5, 3)
+    with torch.no_grad():
+        other.weight.copy_(one.weight.flip(0))
+        other.bias.copy_(one.bias)
+    assert fingerprint(one) == fingerprint(copy.deepcopy(one)) != fingerprint(other)
+    numbers = torch.tensor(3.0), torch.tensor(4.0), torch.tensor([3.0]), torch.tensor(True), torch.zeros(0)
+    assert len({fingerprint(one, number) for number in numbers}) == len(numbers)

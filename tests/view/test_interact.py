@@ -472,7 +472,8 @@ def test_kernel_reports_integers_beyond_32_bits():
 
 
 def test_kernel_runs_function_that_cannot_be_exported():
-    live = view.interact(unexportable, x=(-1.0, 1.0), kernel=True)
+    live = view.interact(unexportable, x=(-1.0, 1.0), kernel=True, examples={"The end": {"x": 1.0}})
+    assert live.document["examples"] == [["The end", {"x": 1.0}]]
     assert live.values == {"x": 0.0}
     content, (data,) = ask_kernel(live, values={"x": -0.5})
     told = content["results"]["output"]

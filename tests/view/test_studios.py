@@ -154,7 +154,7 @@ def test_note_states_cost_of_int8_weights():
             for logits in (program(ids[None])["output"], model(ids[None]))
         ]
     assert made.document["note"] == (
-        f"Weights of 8 bits: the prompt costs {costs[0]:.3f} nats a token, {costs[1]:.3f} by the model itself."
+        f"With weights of 8 bits the prompt costs {costs[0]:.3f} nats a token; with the model's own, {costs[1]:.3f}."
     )
     assert "note" not in view.write(model, tokenizer, "face.bad").document
 

@@ -16,7 +16,7 @@ class Beam:
     """The texts of a beam search after some steps, best first.
 
     Attributes:
-        texts: ids so far, `[batch, width, position]`, including the token for the beginning; 0 after an end.
+        texts: ids so far, `[batch, num_beams, position]`, including the token for the beginning; 0 after an end.
         sums: log-probability of each text, in nats, `[batch, num_beams]`.
         ended: whether each text has its end token, `[batch, num_beams]`.
         lengths: number of tokens after the beginning, including the end token, `[batch, num_beams]`.
@@ -24,15 +24,15 @@ class Beam:
         length_penalty: exponent of the length penalty.
     """
 
-    texts: Int[Tensor, "batch width position"]
-    sums: Float[Tensor, "batch width"]
-    ended: Bool[Tensor, "batch width"]
-    lengths: Int[Tensor, "batch width"]
-    parents: Int[Tensor, "batch width"]
+    texts: Int[Tensor, "batch num_beams position"]
+    sums: Float[Tensor, "batch num_beams"]
+    ended: Bool[Tensor, "batch num_beams"]
+    lengths: Int[Tensor, "batch num_beams"]
+    parents: Int[Tensor, "batch num_beams"]
     length_penalty: float = 0.0
 
     @property
-    def scores(self) -> Float[Tensor, "batch width"]:
+    def scores(self) -> Float[Tensor, "batch num_beams"]:
         """The scores by which texts are ranked: the sums divided by the length penalty."""
         return self.sums / penalty_divisor(self.lengths, self.length_penalty)
 

@@ -140,10 +140,10 @@ class TrainingRun:
                 f"run another folder, or delete that one"
             )
         step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
-        with schema.errors_name(newest.path):
+        with schema.prefix_errors(newest.path):
             schema.list_of(row, step, step)(newest.state.get("history"), "history")
         if self.prepared.loss_scale is not None and "loss_scale" in newest.state:
-            with schema.errors_name(newest.path):
+            with schema.prefix_errors(newest.path):
                 schema.number(newest.state["loss_scale"], "loss_scale")
             self.prepared.loss_scale.value = newest.state["loss_scale"]
         newest.restore(self.prepared.model, self.prepared.unwrapped_optimizer)

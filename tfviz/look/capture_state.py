@@ -122,7 +122,7 @@ class CaptureState:
         outer = self.running_outer() if self.recorder.wants(site) else []
         return any(tracer.recorder.is_edited(tracer.stack.site(name)) for tracer in outer)
 
-    def edit_everywhere(self, name: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
+    def edit_in_all_captures(self, name: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
         """Edit and record scores or a pattern here and in enclosing captures, which cannot observe the call.
 
         The edits of all captures are applied before any of them records the result.
@@ -152,7 +152,7 @@ class CaptureState:
             outer.state.recorder.record_keys(outer.stack.site("pattern"), key_record)
             if scores is not None:
                 outer.state.recorder.record(outer.stack.site("scores"), scores.clone)
-        return self.edit_everywhere("pattern", pattern, allowed)
+        return self.edit_in_all_captures("pattern", pattern, allowed)
 
     def edit_output_heads(self, output: Tensor, find_axes: Callable[[], OutputAxes], outer: bool = False) -> Tensor:
         """Edit and record the attention output before the output projection as [batch, head, query, dim]; return it.

@@ -174,7 +174,7 @@ class FusedAttention:
             weights, site = self._weights(make()), self.state.stack.site("pattern")
             call, layout = weights.call, weights.layout
             scores = layout.to_bhqk(call.scores().reshape(layout.shape))
-            scores = self.state.edit_everywhere("scores", scores)
+            scores = self.state.edit_in_all_captures("scores", scores)
             with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
                 pattern = self.state.edit_pattern(None, softmax_weights(scores), weights.allowed, weights.key_record)
             return call.apply_to_values(functional.dropout(layout.from_bhqk(pattern).reshape(call.shape), dropout))

@@ -53,7 +53,7 @@ class AttentionMaps:
         provenance: Mapping[str, Any] | None = None,
     ):
         if isinstance(weights, Tensor) and not weights.dim():
-            raise ValueError("weights is one number; give a tensor layer head query key")
+            raise ValueError("weights is a scalar; give a tensor [layer, head, query, key]")
         layers: list[Any] = list(weights)
         if not layers:
             raise ValueError("there are no weights; a Hugging Face model returns none under sdpa: use look.capture")

@@ -103,7 +103,7 @@ def read(path: str | Path) -> dict[str, Any]:
     tensors, metadata = load_tensors(path)
     if metadata.get("format") not in (FORMAT, LAZY_FORMAT):
         raise ValueError(f"{path} is a file of tfviz, but holds no attention maps; AttentionMaps.save writes those")
-    with schema.errors_name(path):
+    with schema.prefix_errors(path):
         labels = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
         METADATA_SCHEMA(labels, "metadata")
         lazy = labels.pop("made", None) or [None] * sum(name.startswith("layer.") for name in tensors)

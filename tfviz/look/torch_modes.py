@@ -81,12 +81,12 @@ def _hide_warnings(undo: list[Callable[[], None]]) -> None:
     warnings.filters[:0] = EXPECTED_WARNINGS  # type: ignore[index]
 
 
-def _run_eagerly(undo: list[Callable[[], None]]) -> None:
+def _disable_compile(undo: list[Callable[[], None]]) -> None:
     stance = torch.compiler.set_stance("force_eager")
     undo.append(lambda: stance.__exit__(None, None, None))
 
 
-HIDDEN_WARNINGS, EAGER_MODE = SharedSetting(_hide_warnings), SharedSetting(_run_eagerly)
+HIDDEN_WARNINGS, COMPILE_DISABLED = SharedSetting(_hide_warnings), SharedSetting(_disable_compile)
 
 
 @contextmanager

@@ -64,7 +64,7 @@ from tfviz.look.multi_head import MultiHeadForward
 from tfviz.look.recorder import Recorder
 from tfviz.look.torch_modes import (
     ACTIVE_CAPTURES,
-    EAGER_MODE,
+    COMPILE_DISABLED,
     HIDDEN_WARNINGS,
     CaptureMode,
     in_functorch,
@@ -129,7 +129,7 @@ class AttentionTracer(CaptureMode):
         OPEN_TRACERS.add(self)
         for setting in SHARED_SETTINGS:
             setting.acquire(self)
-        self._run_eagerly()
+        self._disable_compile()
         hooked = [module for module in self.stack.model.modules() if module._forward_hooks]
         self._hooked = set(map(id, hooked))
         register_module_forward_pre_hook(self._before_forward)
@@ -155,7 +155,7 @@ class AttentionTracer(CaptureMode):
                 module._forward_pre_hooks_with_kwargs.pop(number, None)
         self.stack.clear()
         remove_modes(lambda mode: mode is self)
-        for setting in (EAGER_MODE, *SHARED_SETTINGS):
+        for setting in (COMPILE_DISABLED, *SHARED_SETTINGS):
             setting.release(self)
         self.recorder.history.close()
         OPEN_TRACERS.discard(self)
@@ -187,7 +187,7 @@ class AttentionTracer(CaptureMode):
         return None
 
     def _before_forward(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        self._run_eagerly()
+        self._disable_compile()
         path = self._path(module)
         if path is None:
             return
@@ -262,14 +262,14 @@ class AttentionTracer(CaptureMode):
                 outer.recorder.amend(outer_path, first)
         return edited
 
-    def _run_eagerly(self) -> None:
+    def _disable_compile(self) -> None:
         """Make compiled parts run eagerly, so that their calls can be observed.
 
         This is done only once dynamo or FlexAttention is imported, because it imports dynamo, which is slow.
         """
         if not self._runs_eagerly and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
             self._runs_eagerly = True
-            EAGER_MODE.acquire(self)
+            COMPILE_DISABLED.acquire(self)
 
 
 def _reads_attribute(func: Any) -> bool:

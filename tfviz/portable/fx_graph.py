@@ -229,7 +229,7 @@ class GraphReader:
             elif node is not None:
                 skipped.append(f"{name} ({node})")
         if not outputs:
-            raise ValueError("it returns no tensor: there would be nothing to see")
+            raise ValueError("the function returns no tensor: return at least one")
         if skipped:
             warnings.warn(f"results that are not tensors are left out: {', '.join(skipped)}", stacklevel=6)
         return outputs

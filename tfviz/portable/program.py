@@ -135,7 +135,7 @@ class Program:
         tensors, metadata = files.load_tensors(path)
         if metadata.keys() != {"program"}:
             raise ValueError(f"{path} holds no program; it is a file of something else")
-        with schema.errors_name(path):
+        with schema.prefix_errors(path):
             return cls(schema.parse(metadata["program"], "program"), tensors)
 
     def __repr__(self) -> str:

@@ -58,7 +58,7 @@ class HeadResponses:
         sizes = {(width, *captured[site].shape[1::2]) for width, site in zip(widths, chosen)}
         if len(sizes) > 1:
             listed = "; ".join(f"{heads} heads of {size} for {width} numbers" for width, heads, size in sorted(sizes))
-            raise ValueError(f"attentions differ in size ({listed}): name some alike by sites=")
+            raise ValueError(f"attentions differ in size ({listed}): choose attentions of equal size with sites=")
         ((self._dim, self._heads, self._head_dim),) = sizes
         self._projections = [self._projection(site, captured) for site in chosen]
 

@@ -40,7 +40,7 @@ class MapStore(Mapping[str, AttentionMaps]):
         self._entries: dict[str, dict[str, Any]] = {}
         if (self.folder / INDEX_FILE).exists():
             index = read_json(self.folder / INDEX_FILE)
-            with schema.errors_name(self.folder / INDEX_FILE):
+            with schema.prefix_errors(self.folder / INDEX_FILE):
                 _INDEX_SCHEMA(index, "index")
             self._entries = index["maps"]
         elif self.folder.exists() and not self.folder.is_dir():

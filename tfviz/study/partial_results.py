@@ -14,6 +14,7 @@ from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 
 FORMAT = "tfviz.PartialResults/1"
 WRITE_INTERVAL_SECONDS = 5.0
+SAMPLES = 256  # numbers of each weight, about, that tell models with equal sums apart
 
 
 class PartialResults:
@@ -62,14 +63,15 @@ class PartialResults:
 
 
 def fingerprint(model: nn.Module, *described: object) -> str:
-    """Return a hash of a model's class, the sums of its weights, tensors, and the `repr` of other arguments."""
+    """Return a hash of a model's class, sums and samples of its weights, tensors, and the `repr` of other arguments."""
     digest = hashlib.sha256()
-    sums = [parameter.detach().double().sum().item() for parameter in model.parameters()]
-    for value in (type(model).__name__, sums, *described):
+    weights = [parameter.detach() for parameter in model.parameters()]
+    sums = [weight.double().sum().item() for weight in weights]
+    samples = [weight.flatten()[:: max(1, weight.numel() // SAMPLES)].double().tolist() for weight in weights]
+    for value in (type(model).__name__, sums, samples, *described):
         if isinstance(value, Tensor):
-            digest.update(
-                str(value.shape).encode() + value.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes()
-            )
+            numbers = value.detach().cpu().contiguous().flatten().view(torch.uint8)
+            digest.update(str(value.shape).encode() + numbers.numpy().tobytes())
         else:
             digest.update(repr(value).encode())
     return digest.hexdigest()

@@ -139,7 +139,7 @@ class PatchTargets:
         if len(tokens) not in (len(positions), self.site.positions):
             raise ValueError(
                 f"there are {len(tokens)} tokens and {len(positions)} positions; give one token for each"
-                + (f" (the last alone is computed of {self.site.name})" if self.site.positions == 1 else "")
+                + (f" ({self.site.name} is computed at the last position only)" if self.site.positions == 1 else "")
             )
         chosen = tokens if len(tokens) == len(positions) else [tokens[position] for position in positions]
         return axes | {"position": list(chosen)}

@@ -96,7 +96,7 @@ def patch(
     {'layer': ['0', '1'], 'head': ['0', '1', '2']}
     """
     check_callable("logits", metric=metric)
-    check_words(tokens)
+    check_tokens(tokens)
     if isinstance(source, str):
         checks.one_of(TITLES, source=source)
     elif not source:
@@ -157,7 +157,7 @@ def check_prompts(inputs: dict[str, Inputs], source: str) -> None:
         )
 
 
-def check_words(tokens: Sequence[str] | None) -> None:
+def check_tokens(tokens: Sequence[str] | None) -> None:
     """Raise TypeError if `tokens` is a string, not a list of strings."""
     if isinstance(tokens, str):
         raise TypeError(f"tokens is {tokens!r}, one text; give a list, one token for each position")

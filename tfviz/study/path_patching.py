@@ -13,7 +13,7 @@ from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_targets import Each, HeadSelection, Sites, heads_by_glob
-from tfviz.study.patching import check_prompts, check_words, prompts, warn_of_constant
+from tfviz.study.patching import check_prompts, check_tokens, prompts, warn_of_constant
 from tfviz.study.path_sweep import PathSweep
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
@@ -85,7 +85,7 @@ def patch_path(
     checks.one_of(OTHER_RUN, source=source)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
-    check_words(tokens)
+    check_tokens(tokens)
     sending = heads_by_glob("senders", senders)
     receiving = {} if receivers is None else heads_by_glob("receivers", receivers)
     model = uncompiled(model)

@@ -120,7 +120,7 @@ class ResumableStatistics:
                 f"{path} holds statistics of another model or measure, of other sites or of another number of "
                 "processes; give another file, or delete it"
             )
-        with schema.errors_name(path):
+        with schema.prefix_errors(path):
             described = schema.parse(metadata.get("described", ""), "described")
             _TABLES_SCHEMA(described, "described")
             for index, part in enumerate(described):

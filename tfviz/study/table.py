@@ -202,7 +202,7 @@ class Table:
         kind = next((kind for kind in (cls, *cls.__subclasses__()) if kind.format == metadata.get("format")), None)
         if kind is None:
             raise ValueError(f"{path} holds no table; Table.save writes those")
-        with schema.errors_name(Path(path)):
+        with schema.prefix_errors(Path(path)):
             described = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
             schema.object_of({**_LABELS, **kind.more_labels})(described, "metadata")
             if set(tensors) != {"values", *kind.more_tensors} or not tensors["values"].is_floating_point():

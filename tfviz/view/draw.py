@@ -282,7 +282,7 @@ def words(
     ends: tuple[str, str] = NO_NAMES,
     sentence: str = "",
 ) -> Drawing:
-    """Specify running text, each shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
+    """Specify running text, each word shaded by its number in [word]; `limit`, `ends` and `sentence` as in `grid`."""
     check_positive("limit", limit)
     check_sentence("words", sentence)
     return Drawing("words", title, _labels(labels), limit=limit, ends=ends, sentence=sentence)

@@ -42,8 +42,7 @@ def interact(
         function: the function to call.
         title: heading of the view; by default the function's name.
         draw: name of a result -> its drawing: `view.draw.grid(...)`, `bars`, `stack`, `lines`, `arrows`, `dots`,
-            `labels`, `graph` or `number`. By default, the number of axes decides: a number, bars, a grid, several
-                grids.
+            `words`, `graph` or `number`. By default, the number of axes decides: a number, bars, a grid, several grids.
         kernel: compute in Python while the notebook's kernel runs, for functions that cannot be exported. Needs
             anywidget.
         examples: experiments shown as buttons above the view: name -> the values of some controls, in the form that the
@@ -67,7 +66,7 @@ def interact(
     if kernel:
         from tfviz.view.instrument.widget import FunctionWidget
 
-        return FunctionWidget(bound, title, dict(draw or {}))
+        return FunctionWidget(bound, title, dict(draw or {}), proposed)
     try:
         bound.call(bound.start)  # before the export, so that the function's own errors have their plain traceback
     except Exception as error:

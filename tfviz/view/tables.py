@@ -110,7 +110,8 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
         ValueError: the table is not a square matrix, or its numbers are not finite.
     """
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
-        raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
+        shape = list(table.shape)
+        raise ValueError(f"similarities must be a square matrix [position, position]; these have the shape {shape}")
     return check_finite("table", table).float().as_subclass(Similarity)
 
 

@@ -166,5 +166,5 @@ def outputs(name: str, returned: Any) -> dict[str, Tensor]:
     leaves = zip(output_names(returned), pytree.tree_leaves(returned))
     tensors = {key: torch.as_tensor(value) for key, value in leaves if isinstance(value, Tensor | float | int)}
     if not tensors:
-        raise ValueError(f"{name} returns no tensor: there would be nothing to see")
+        raise ValueError(f"{name} returns no tensor: return at least one")
     return tensors

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -34,6 +34,7 @@ class FunctionWidget(KernelWidget):
         function: the function with its controls.
         title: heading of the view.
         draw: how results are drawn, as for `view.interact`.
+        examples: experiments shown as buttons above the view, as a document has them.
 
     Raises:
         ValueError, LookupError: as for `view.interact`.
@@ -42,10 +43,18 @@ class FunctionWidget(KernelWidget):
     _esm = BUNDLES / "interact-widget.js"
     values = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, function: BoundFunction, title: str, draw: Mapping[str, Drawing]):
+    def __init__(
+        self,
+        function: BoundFunction,
+        title: str,
+        draw: Mapping[str, Drawing],
+        examples: Sequence[list[Any]] = (),
+    ):
         self._function, self._title = function, title
         self._panels = result_specs(function.call(function.start), draw, function.controls)
-        super().__init__(document=instrument_document(function, title, self._panels), values=function.start)
+        document = instrument_document(function, title, self._panels)
+        document["examples"] = list(examples)
+        super().__init__(document=document, values=function.start)
 
     @traitlets.validate("values")
     def _check_values(self, proposal: Any) -> dict[str, Any]:

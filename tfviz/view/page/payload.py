@@ -153,7 +153,7 @@ def _pack_part(
 
 
 def _numbered_values(maps: AttentionMaps) -> Tensor | None:
-    """Return float32 weights of maps whose cells show indices, so that a page writes those of the static picture.
+    """Return float32 weights of maps so small that cells show numbers: the page's are those of the static picture.
 
     None for other maps, and for those that are stored as codes anyway.
     """

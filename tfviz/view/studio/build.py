@@ -19,7 +19,7 @@ from tfviz.view.page.html import View
 
 if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram
-    from tfviz.view.studio.widget import AxisWords, DrawStatic, ModelWidget
+    from tfviz.view.studio.widget import AxisTokens, DrawStatic, ModelWidget
 
 STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "open": False}
 
@@ -80,7 +80,7 @@ def studio_widget(
     programs: Mapping[str, LocalProgram],
     first: Mapping[str, Sequence[Tensor]],
     draw_static: DrawStatic,
-    axis_tokens: AxisWords,
+    axis_tokens: AxisTokens,
     tokenizers: Sequence[Any],
 ) -> ModelWidget:
     """Return the widget of a studio whose model stays in Python; arguments as for `ModelWidget`."""

@@ -17,7 +17,7 @@ from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.studio.local_program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
-    from tfviz.view.studio.widget import AxisWords, Inputs
+    from tfviz.view.studio.widget import AxisTokens, Inputs
 
 DEFAULT_CONTEXT = 1024  # tokens of a model that states no limit
 MAX_LOGITS_RATIO = 1.1  # logits per token of the vocabulary, which some models pad
@@ -133,7 +133,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     return logits.cpu()
 
 
-def text_axes(tokenizer: Any) -> AxisWords:
+def text_axes(tokenizer: Any) -> AxisTokens:
     """Return a function from the inputs of the program "read" to the query and key tokens of its maps."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:

@@ -33,7 +33,7 @@ from tfviz.view.studio.local_program import LocalProgram, max_positions
 from tfviz.view.studio.strongest_head import MAX_HEADS, HeadState
 
 if TYPE_CHECKING:
-    from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
+    from tfviz.view.studio.widget import AxisTokens, DrawStatic, Inputs, ModelWidget, Request
 
 MAX_NUM_BEAMS = 8  # largest beam width
 MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
@@ -164,7 +164,7 @@ def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
     return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed, dtype=torch.long), 0)
 
 
-def _cross_words(source: Any, target: Any) -> AxisWords:
+def _cross_words(source: Any, target: Any) -> AxisTokens:
     """Return a function from inputs to the labels of cross-attention: generated tokens and "…", and source tokens."""
 
     def tokens(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:

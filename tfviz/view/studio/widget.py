@@ -40,7 +40,7 @@ class Request(NamedTuple):
 
 Inputs = Mapping[str, Sequence[Tensor]]  # inputs of each program, by its name
 DrawStatic = Callable[[Request, Mapping[str, Tensor]], StaticFigure]  # from a request and its outputs
-AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> query tokens and key tokens
+AxisTokens = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> query tokens and key tokens
 
 
 class ModelWidget(KernelWidget):
@@ -67,7 +67,7 @@ class ModelWidget(KernelWidget):
         document: StudioDocument,
         first: Inputs,
         draw_static: DrawStatic,
-        axis_tokens: AxisWords,
+        axis_tokens: AxisTokens,
         tokenizers: Sequence[Any],
     ):
         self._programs, self._tokenizers = dict(programs), list(tokenizers)

@@ -119,7 +119,7 @@ def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
         outputs = model(ids[None].to(model_device(model)))
     exact = extract_logits(outputs)[0, :, : logits.shape[-1]].float().cpu()
     page, itself = (nn.functional.cross_entropy(each[:-1], ids[1:]).item() for each in (logits, exact))
-    return f"Weights of 8 bits: the prompt costs {page:.3f} nats a token, {itself:.3f} by the model itself."
+    return f"With weights of 8 bits the prompt costs {page:.3f} nats a token; with the model's own, {itself:.3f}."
 
 
 def _widget(model: nn.Module, tokenizer: Any, document: WriteDocument) -> WriteWidget:

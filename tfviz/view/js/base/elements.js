@@ -4,8 +4,8 @@
 /** @import { Properties } from "../types.js" */
 
 /**
- * Make an element: h("button", { onclick, class: "tool", "aria-label": name }, "text", child). What the element has as a
- * property is set as one, other names as attributes; null, undefined and false leave an attribute out.
+ * Make an element: h("button", { onclick, class: "tool", "aria-label": name }, "text", child). Names that are
+ * properties of the element are set as properties, all others as attributes; null, undefined and false leave an attribute out.
  * @template {keyof HTMLElementTagNameMap} Tag
  * @param {Tag} tag
  * @param {Properties<HTMLElementTagNameMap[Tag]>} [properties]

@@ -165,7 +165,7 @@ function facts(content) {
 const inPercent = (share) => percent(share).replaceAll(" ", "\u00a0");
 
 /**
- * Return the place of the number that is told.
+ * Return the index of the value that the sentence quotes.
  * @param {Content} content
  * @param {number[]} data
  * @param {number} n rows

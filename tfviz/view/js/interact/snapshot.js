@@ -1,12 +1,11 @@
 // An instrument without a function: it shows the last results that the kernel computed, and its controls are disabled.
 
+import { ARRAY_TYPES } from "../engine/tensors.js";
 import { Instrument } from "./instrument.js";
 
 /** @import { InteractState, Piece, StoredResult } from "../documents.js" */
 /** @import { Choices, Tensor, ViewOptions } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
-
-const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 /** An instrument that shows stored results. */
 export class Snapshot extends Instrument {

@@ -389,7 +389,7 @@ export class Heatmap {
       const [low, high] = axis ? [this.left, this.left + this.mapWidth] : [this.top, this.top + this.mapHeight];
       if (middle < low || middle > high) return;
       const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size: NAME_FONT_SIZE };
-      const text = locked.has(i) ? `${words[i]}${axis ? " " : " "}●` : words[i];
+      const text = locked.has(i) ? `${words[i]} ●` : words[i];
       if (!axis) pen.text(this.left - 6, middle, text, { ...style, align: "right" });
       else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, rotated: true });
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });

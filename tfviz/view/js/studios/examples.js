@@ -146,7 +146,7 @@ export function repeatSentence(ids, costs, unit) {
 }
 
 /**
- * Return how long the passage is that a text ends in three times, or in more than MIN_LOOP tokens; 0 if there is none.
+ * Return the period of the loop that ends a text (three repeats, or over MIN_LOOP tokens); 0 if there is none.
  * @param {number[]} tokens
  */
 export function loopLength(tokens) {

@@ -6,17 +6,17 @@ import { percent, withSign } from "../base/numbers.js";
 /** @import { Place } from "./model-pane.js" */
 /** @import { Studio } from "./studio.js" */
 /**
- * @typedef {object} Asked
+ * @typedef {object} AblationQuery
  * @property {string} key of everything that the answer depends on, but for the head
  * @property {string} name of the answer, within a sentence
  * @property {number} share its probability now
  * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
  */
 
-const SURE = 0.005; // a probability as near to 0 or 1
+const CERTAINTY_MARGIN = 0.005; // a probability as near to 0 or 1
 const MAX_CACHED_SHARES = 500; // probabilities
 
-/** A cache of what switching each head over does to the answer, which is computed once and shown when it is known. */
+/** A cache of the effect of toggling each head; each is computed once, on demand, and shown when it is known. */
 export class HeadAblation {
   /** @type {Map<string, number | null>} null: it is asked for */
   shares = new Map();
@@ -26,7 +26,7 @@ export class HeadAblation {
     this.studio = studio;
   }
 
-  /** @param {Place} place @param {Asked | null} asked */
+  /** @param {Place} place @param {AblationQuery | null} asked */
   describe(place, asked) {
     const { studio, shares } = this;
     if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
@@ -40,12 +40,12 @@ export class HeadAblation {
     const [falls, fall] = other < asked.share ? ["falls", "fall"] : ["rises", "rise"];
     if (now !== then) return `${how} ${asked.name} ${falls} from ${now} to ${then}.`;
     const [odds, otherOdds] = [asked.share, other].map((share) => withSign(Math.log(share / (1 - share)), 1));
-    const isSure = Math.min(asked.share, 1 - asked.share) < SURE; // there log-odds tell more
-    if (!isSure || odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
+    const isCertain = Math.min(asked.share, 1 - asked.share) < CERTAINTY_MARGIN; // there log-odds tell more
+    if (!isCertain || odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
     return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
   }
 
-  /** @param {string} key @param {Place} place @param {Asked} asked */
+  /** @param {string} key @param {Place} place @param {AblationQuery} asked */
   async ask(key, place, { ask }) {
     const { studio, shares } = this;
     if (shares.size > MAX_CACHED_SHARES) shares.clear();

@@ -1,6 +1,7 @@
 // Adapters that give a studio whose model stays in Python the interfaces of an engine and of a tokenizer.
 
 import { Engine } from "../engine/client.js";
+import { ARRAY_TYPES } from "../engine/tensors.js";
 import { KernelTokenizer } from "../text/kernel-tokenizer.js";
 import { makeTokenizer } from "../text/make-tokenizer.js";
 
@@ -51,9 +52,6 @@ function kernelPort(kernel) {
 const encoder = (kernel, number) => async (texts) =>
   (await kernel.ask({ encode: texts, tokenizer: number })).content.ids;
 
-/** @type {Record<string, any>} */
-const ARRAY_TYPES = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
-
 /**
  * Read a kernel's reply: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] },
  * and the bytes of outputs, masks and maps in turn. A mask has a byte for each cell, of one head for all or of each
@@ -65,7 +63,7 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   const tensors = outputs.map(
     (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [
       name,
-      { shape, dtype, data: new ARRAY_TYPES[dtype](pieces[i].slice().buffer) },
+      { shape, dtype, data: new /** @type {Record<string, any>} */ (ARRAY_TYPES)[dtype](pieces[i].slice().buffer) },
     ],
   );
   const opens = pieces.slice(outputs.length, outputs.length + masks);

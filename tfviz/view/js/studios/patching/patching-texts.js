@@ -76,7 +76,7 @@ export class PatchingTexts {
     const [clean, corrupt] = both.map(({ ids }) => ids ?? []);
     const comparable = clean.length === corrupt.length;
     this.texts.forEach(({ pieces, editor }, i) => {
-      const placed = pieces.of(both[i], [], undefined);
+      const placed = pieces.piecesFor(both[i], [], undefined);
       const differs = (/** @type {number} */ first, /** @type {number} */ last) =>
         comparable && clean.slice(first, last + 1).some((id, at) => id !== corrupt[first + at]);
       const tokens = placed.map(({ text, first, last, word }) => ({

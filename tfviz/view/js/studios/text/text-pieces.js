@@ -12,7 +12,7 @@ import { piecesOf } from "./word-segments.js";
 /** The pieces of a text with their tokens. */
 export class TextPieces {
   /** @type {{ prompt: Prompted, pieces: Piece[] } | null} */
-  ofPrompt = null;
+  latestPrompt = null;
   /** @type {{ prompt: Prompted, tokens: string, read: number | undefined, pieces: PlacedPiece[] } | null} */
   latest = null;
 
@@ -28,12 +28,12 @@ export class TextPieces {
    * @param {number | undefined} read how many tokens the model has read, up to the last; undefined for all
    * @returns {PlacedPiece[]}
    */
-  of(prompt, tokens, read) {
+  piecesFor(prompt, tokens, read) {
     const key = String(tokens);
     const { latest } = this;
     if (latest?.prompt === prompt && latest.tokens === key && latest.read === read) return latest.pieces;
-    if (this.ofPrompt?.prompt !== prompt) this.ofPrompt = { prompt, pieces: this.promptPieces(prompt) };
-    const pieces = placed([...this.ofPrompt.pieces, ...tokens.map((id) => this.written(id))], read);
+    if (this.latestPrompt?.prompt !== prompt) this.latestPrompt = { prompt, pieces: this.promptPieces(prompt) };
+    const pieces = placed([...this.latestPrompt.pieces, ...tokens.map((id) => this.written(id))], read);
     this.latest = { prompt, tokens: key, read, pieces };
     return pieces;
   }

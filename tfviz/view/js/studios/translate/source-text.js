@@ -37,7 +37,7 @@ export class SourceText {
     const text = store.get("sentence");
     const ids = source.latest?.text === text ? source.latest.ids : null;
     if (this.prompted?.text !== text || this.prompted.ids !== ids) this.prompted = { text, ids };
-    const pieces = this.pieceCutter.of(this.prompted, [], undefined);
+    const pieces = this.pieceCutter.piecesFor(this.prompted, [], undefined);
     return pieces.flatMap((piece) => {
       const words = piece.text.trimStart();
       const lead = piece.text.slice(0, piece.text.length - words.length);

@@ -36,7 +36,7 @@ export class WriteText {
 
   get pieces() {
     const { readPrompt, path, answer } = this.studio;
-    return this.pieceCutter.of(readPrompt, path.tokens, answer?.ids.length);
+    return this.pieceCutter.piecesFor(readPrompt, path.tokens, answer?.ids.length);
   }
 
   /** The token that the reader points at or, as long as there is none, the last. @returns {number | null} */
