@@ -55,7 +55,7 @@ def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
     page = open_on_phone(view.heads(AttentionMaps(weights, list("abcde"))))
     sheet = page.locator("canvas:visible").first
     box = sheet.bounding_box()
-    page.touchscreen.tap(box["x"] + box["width"] * 0.45, box["y"] + box["height"] * 0.75)
+    page.touchscreen.tap(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.4)
     settled(page)
     assert "layer 1" in named(page).lower()
     cells = page.locator("canvas:visible").first
