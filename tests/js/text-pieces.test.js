@@ -37,7 +37,9 @@ test("pieces are made once for a prompt, its tokens and what is read of them", (
 });
 
 test("written tokens that carry no spaces stand apart", () => {
-  const written = new TextPieces(letters({ kind: "spaces" })).piecesFor(prompt, [3], 4).filter((piece) => piece.written);
+  const written = new TextPieces(letters({ kind: "spaces" }))
+    .piecesFor(prompt, [3], 4)
+    .filter((piece) => piece.written);
   assert.deepEqual(places(written), [" d 3 3"]);
 });
 
@@ -46,7 +48,9 @@ test("a prompt that cannot be read is one piece", () => {
   tokenizer.encode = () => {
     throw new Error("no such letter");
   };
-  assert.deepEqual(places(new TextPieces(tokenizer).piecesFor({ text: "xyz", ids: null }, [], undefined)), ["xyz 0 -1"]);
+  assert.deepEqual(places(new TextPieces(tokenizer).piecesFor({ text: "xyz", ids: null }, [], undefined)), [
+    "xyz 0 -1",
+  ]);
 });
 
 test("a piece that cannot be seen has a sign", () => {
