@@ -375,7 +375,7 @@ REFUSED = {
     ),
     "unlike sizes": (
         lambda: head_weights(build(Mixed, None)), ValueError,
-        r"attentions differ in size \(2 heads of 3 for 6 numbers; 3 heads of 2 for 6 numbers\): choose attentions of equal size with sites=",
+        r"attentions differ in size \(2 heads of 3 for 6 numbers; 3 heads of 2 for 6 numbers\): choose attentions",
     ),
     "a picture is needed": (
         lambda: head_weights(family("ViT")[0]), ValueError,
