@@ -109,7 +109,7 @@ def test_picture_of_the_text_has_its_bars(studio, tmp_path):
         page.locator("summary", has_text="Share").click()
         page.get_by_role("button", name="SVG").click()
     download.value.save_as(tmp_path / "one.svg")
-    svg = (tmp_path / "one.svg").read_text()
+    svg = (tmp_path / "one.svg").read_text(encoding="utf-8")
     found = sorted(float(high) for high in re.findall(r'<rect[^>]*height="([0-9.]+)"', svg))
     bars = [14 * high for high in heights(page)[1:].tolist() if 14 * high > 0.5]
     assert all(any(abs(bar - one) < 0.01 for one in found) for bar in bars)

@@ -60,7 +60,7 @@ WRONG_MASKS = [
     (lambda: view.positions({}), ValueError, "no tables"),
     (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
     (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),
-    (lambda: view.similarity(torch.rand(3)), ValueError, "position position"),
+    (lambda: view.similarity(torch.rand(3)), ValueError, "position, position"),
     (lambda: view.gates({}), ValueError, "one shape"),
     (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 labels, the tables have 3 steps"),
     (lambda: view.gates({"a": torch.rand(0, 4)}), ValueError, "size 0"),
