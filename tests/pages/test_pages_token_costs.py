@@ -46,16 +46,16 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     page = studio(set_to(made, prompt=PROMPT))
     before = costs(model)
     torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-4)
-    assert heights(page, "--line-height").isnan().all()
+    assert heights(page, "--bar-line").isnan().all()
     assert "all heads on" not in told(page)
     switch(page, 1, 2)
     now = costs(model, {"blocks.1.attention.pattern": look.edits.zero(2)})
     torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-4)
-    torch.testing.assert_close(heights(page, "--line-height"), as_heights(before, now), rtol=0, atol=1e-4)
+    torch.testing.assert_close(heights(page, "--bar-line"), as_heights(before, now), rtol=0, atol=1e-4)
     assert "; thin line: with all heads on; " in told(page)
     assert told(page).endswith(f"; most: “{PROMPT[1 + now.argmax()]}” {now.max():.2f}")
     switch(page, 1, 2)
-    assert heights(page, "--line-height").isnan().all()
+    assert heights(page, "--bar-line").isnan().all()
 
 
 def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):

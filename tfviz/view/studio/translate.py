@@ -35,6 +35,7 @@ from tfviz.view.studio.strongest_head import MAX_HEADS, HeadState
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisTokens, DrawStatic, Inputs, ModelWidget, Request
 
+PatternEdit = Callable[[Tensor], Tensor]
 MAX_NUM_BEAMS = 8  # largest beam width
 MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # generated tokens in the static picture
@@ -136,11 +137,12 @@ def _view_in_page(
     max_bytes: float | None,
 ) -> View:
     """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
-    tokens, shares = _greedy(document, programs, ids, len(target))
+    memory, decode = programs["encode"](ids[None]), programs["decode"]
+    tokens, shares = _greedy(document, decode, memory, len(target))
     inputs = [document["begin"], *tokens[:-1]]
-    maps = _cross_attention(programs, ids, inputs)
-    document["state"].update(_strongest_head(programs, ids, inputs))
-    weights = torch.stack([layer.mean(0) for layer in maps]).mean(0)
+    maps = _cross_attention(decode, memory, inputs)
+    document["state"].update(_strongest_head(decode, memory, inputs, maps))
+    weights = torch.stack([pattern.mean(0) for pattern in maps.values()]).mean(0)
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
     static_figure = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
@@ -248,57 +250,54 @@ def _check_tokenizers(programs: Mapping[str, Any], source: Any, target: Any) -> 
 
 
 def _greedy(
-    document: TranslateDocument, programs: dict[str, Program], ids: Tensor, size: int
+    document: TranslateDocument, decode: Program, memory: Mapping[str, Tensor], size: int
 ) -> tuple[list[int], list[float]]:
     """Return the ids and probabilities of the greedy translation, among the first `size` ids of the vocabulary."""
-    memory = programs["encode"](ids[None])
     text, shares = [document["begin"]], list[float]()
     max_tokens = min(document["max_tokens"], MAX_STATIC_WORDS)
     while len(shares) < max_tokens and (not shares or text[-1] != document["end"]):
-        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["attention_mask"])["logits"][
-            0, -1, :size
-        ]
-        share = _probabilities(logits, document["suppressed"])
+        share = _probabilities(_logits(decode, memory, text)[-1, :size], document["suppressed"])
         text.append(int(share.argmax()))
         shares.append(float(share.max()))
     return text[1:], shares
 
 
-def _cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> list[Tensor]:
-    """Return the decoder's attention to the source, [head, target, source] for each layer."""
-    patterns: list[Tensor] = []
+def _logits(
+    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], edit: Mapping[str, PatternEdit] | None = None
+) -> Tensor:
+    """Return the logits after each token of a text, [target, token]."""
+    return decode(torch.tensor([list(text)]), memory["states"], memory["attention_mask"], edit=edit)["logits"][0]
 
-    def record(pattern: Tensor) -> Tensor:
-        if pattern.shape[-1] == len(ids):
-            patterns.append(pattern[0])
+
+def _cross_attention(decode: Program, memory: Mapping[str, Tensor], text: Sequence[int]) -> dict[str, Tensor]:
+    """Return the decoder's attention to the source, [head, target, source] for each site."""
+    patterns: dict[str, Tensor] = {}
+
+    def record(site: str, pattern: Tensor) -> Tensor:
+        if pattern.shape[-1] == memory["states"].shape[1]:
+            patterns[site] = pattern[0]
         return pattern
 
-    memory, decode = programs["encode"](ids[None]), programs["decode"]
     sites = [site for site in decode.sites if "cross" in site] or decode.sites
-    decode(torch.tensor([list(text)]), memory["states"], memory["attention_mask"], edit=dict.fromkeys(sites, record))
+    _logits(decode, memory, text, {site: partial(record, site) for site in sites})
     return patterns
 
 
-def _strongest_head(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> HeadState:
+def _strongest_head(
+    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor]
+) -> HeadState:
     """Return the head of the cross-attention whose ablation changes the probabilities of the written tokens most.
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
-    memory, decode = programs["encode"](ids[None]), programs["decode"]
-    heads: list[tuple[int, int, str]] = []
-    sites = [site for site in decode.sites if "cross" in site] or decode.sites
-
-    def probabilities(edit: Mapping[str, Callable[[Tensor], Tensor]]) -> Tensor:
-        inputs = torch.tensor([list(text)]), memory["states"], memory["attention_mask"]
-        return decode(*inputs, edit=edit)["logits"].float().softmax(-1)
-
-    def count_heads(layer: int, site: str, pattern: Tensor) -> Tensor:
-        heads.extend((layer, head, site) for head in range(pattern.shape[1]))
-        return pattern
-
-    whole = probabilities({site: partial(count_heads, layer, site) for layer, site in enumerate(sites)})
+    heads = [(layer, head, site) for layer, site in enumerate(maps) for head in range(len(maps[site]))]
     if len(heads) > MAX_HEADS:
         return {"layer": 0, "head": 0}
+
+    def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
+        return _logits(decode, memory, text, edit).float().softmax(-1)
+
+    whole = probabilities({})
     changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]
     layer, head, _ = heads[int(torch.stack(changes).argmax())]
     return {"layer": layer, "head": head}

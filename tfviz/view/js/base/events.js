@@ -5,6 +5,8 @@
 
 /** @type {Record<string, Point>} rows down and columns to the right */
 export const ARROW_STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+/** To the two ends of a row. @type {Record<string, [number, number]>} */
+export const EDGE_STEPS = { Home: [0, -Infinity], End: [0, Infinity] };
 
 /** Stop an event: prevent its default action and its propagation. @param {Event} event */
 export function consume(event) {

@@ -169,3 +169,10 @@ export const TEXT_COLOURS = [5, 6, 3, 7, 1, 2]; // indices of the eight colours;
 
 /** @param {Theme} theme @param {number} index */
 export const inkOf = (theme, index) => theme.headColour(TEXT_COLOURS[index % TEXT_COLOURS.length]);
+
+/**
+ * Return a theme whose scale begins off the page's colour: in a small map a weight of 0 differs from what a mask forbids.
+ * @param {Theme} theme
+ * @returns {Theme}
+ */
+export const smallMapTheme = (theme) => Object.create(theme, { sequential: { get: () => theme.floored } });

@@ -5,6 +5,7 @@ import { chartCanvas, h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { CanvasPen } from "../base/pen.js";
 import { HeadStage } from "./head-stage.js";
+import { smallMapTheme } from "../base/theme.js";
 import { describeMap } from "./head-summary.js";
 import { ShadedWords } from "./shaded-words.js";
 import { Sheet } from "./sheet.js";
@@ -20,9 +21,6 @@ const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the
 const NARROW = 500; // pixels of a page
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
-
-/** Return a theme whose scale begins off the page's colour: a weight of 0 differs from what a mask forbids. @param {import("../base/theme.js").Theme} theme */
-const smallMaps = (theme) => Object.create(theme, { sequential: { get: () => theme.floored } });
 
 /** A sheet of heads with the selected head described and drawn beside it. */
 export class SheetStage {
@@ -43,7 +41,7 @@ export class SheetStage {
    * @param {(row: number) => void} choose chooses the query whose row is shown
    */
   constructor(theme, handlers, { names, axes, unit }, choose) {
-    const small = smallMaps(theme);
+    const small = smallMapTheme(theme);
     this.describe = unit === undefined ? describeMap : () => ""; // other numbers than attention's are no looks
     this.sheet = new Sheet(small, names, unit);
     this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });

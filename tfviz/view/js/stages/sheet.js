@@ -2,7 +2,7 @@
 // are rows; the heads of a single layer stand side by side.
 
 import { clamp } from "../base/clamp.js";
-import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
+import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
@@ -33,8 +33,6 @@ import { textWidth } from "../base/pen.js";
  */
 
 const FONT_SIZE = 12; // pixels
-/** @type {Record<string, Point>} */
-const HOME_STEPS = { Home: [0, -Infinity], End: [0, Infinity] };
 const MIN_OUTLINED_CELL = 5; // pixels
 const MAX_THUMB = 190; // pixels of the side of a head's map,
 const MAX_HEIGHT = 560; // and of all maps, as long as each has
@@ -269,7 +267,7 @@ export class Sheet {
       else handlers.open(at[0], at[1]);
     };
     canvas.onkeydown = (event) => {
-      const [down, right] = ARROW_STEPS[event.key] ?? HOME_STEPS[event.key] ?? [0, 0];
+      const [down, right] = ARROW_STEPS[event.key] ?? EDGE_STEPS[event.key] ?? [0, 0];
       const [layers, heads] = this.transposed([right, down]);
       if (layers || heads)
         this.at = [

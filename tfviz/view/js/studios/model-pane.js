@@ -3,6 +3,7 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
+import { smallMapTheme } from "../base/theme.js";
 import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
@@ -69,11 +70,6 @@ export class ModelPane {
       const all = Array.from({ length: Number(heads) }, (_, head) => without.has(`${site},${head}`));
       layer.setAttribute("aria-pressed", String(all.every(Boolean)));
     }
-  }
-
-  /** The theme with the scale of small maps. @returns {Theme} */
-  get mapTheme() {
-    return Object.create(this.theme, { lut: { value: () => this.theme.floored } });
   }
 
   /** Make the elements, anew only for another model. */
@@ -183,7 +179,7 @@ export class ModelPane {
     const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    pen.putImageData(paint(unhatched, window, side, side, this.mapTheme, ratio), 0, 0);
+    pen.putImageData(paint(unhatched, window, side, side, smallMapTheme(this.theme), ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;
     const rowHeight = side / grid.rows.length;
     pen.strokeStyle = this.theme.soft;

@@ -66,9 +66,8 @@ export class AttendedPatches {
     const [row, column] = [Math.floor(patch / columns), patch % columns];
     const span = 1 + 2 * CONTEXT;
     const [across, down] = [width / columns, height / rows];
-    // the whole picture, drawn so large that the patch fills the middle: what lies outside of it is hatched
+    // the whole picture, drawn so large that the patch fills the middle: outside of it the hatched ground is seen
     const scale = [side / (span * across), side / (span * down)];
-    hatch(pen, side, frame.theme.line);
     const corner = [-(column - CONTEXT) * across * scale[0], -(row - CONTEXT) * down * scale[1]];
     pen.drawImage(image, corner[0], corner[1], width * scale[0], height * scale[1]);
     const [edge, inner] = [(side * CONTEXT) / span, side / span];
@@ -82,17 +81,4 @@ export class AttendedPatches {
     }
     return canvas;
   }
-}
-
-/** Fill a canvas with oblique lines. @param {CanvasRenderingContext2D} pen @param {number} side @param {string} stroke */
-function hatch(pen, side, stroke) {
-  const gap = side / 12;
-  pen.strokeStyle = stroke;
-  pen.lineWidth = gap / 5;
-  pen.beginPath();
-  for (let x = 0; x < 2 * side; x += gap) {
-    pen.moveTo(x, 0);
-    pen.lineTo(x - side, side);
-  }
-  pen.stroke();
 }

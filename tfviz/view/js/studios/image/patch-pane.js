@@ -2,7 +2,7 @@
 
 import { clamp } from "../../base/clamp.js";
 import { chartCanvas, h } from "../../base/elements.js";
-import { ARROW_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
+import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
 import { CanvasPen } from "../../base/pen.js";
 import { SourceImage } from "../../base/source-image.js";
 
@@ -159,7 +159,7 @@ export class PatchPane {
     if (hasModifier(event)) return;
     const { rows, columns } = this.patches;
     const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const [rowStep, columnStep] = ARROW_STEPS[event.key] ?? EDGE_KEY_STEPS[event.key] ?? [];
+    const [rowStep, columnStep] = ARROW_STEPS[event.key] ?? EDGE_STEPS[event.key] ?? [];
     if (rowStep !== undefined)
       this.point(clamp(row + rowStep, 0, rows - 1) * columns + clamp(column + columnStep, 0, columns - 1));
     else if (HIDE_KEYS.has(event.key)) {
@@ -249,5 +249,3 @@ export class PatchPane {
 }
 
 const HIDE_KEYS = new Set([" ", "Enter", "Delete", "Backspace"]);
-/** @type {Record<string, number[]>} */
-const EDGE_KEY_STEPS = { Home: [0, -Infinity], End: [0, Infinity] };

@@ -109,8 +109,8 @@ export class TextEditor {
   drawBar({ style }, { bar, line = null }) {
     if (bar === undefined) return;
     style.setProperty("--bar", String(bar));
-    if (line === null) style.removeProperty("--line-height");
-    else style.setProperty("--line-height", String(line));
+    if (line === null) style.removeProperty("--bar-line");
+    else style.setProperty("--bar-line", String(line));
   }
 
   /** @param {Token[]} tokens */
