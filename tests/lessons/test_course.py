@@ -191,13 +191,21 @@ def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     Image.new("RGB", (1520, 400), "teal").save(made, "PNG")
     data = {"image/png": base64.b64encode(made.getvalue()).decode(), "text/plain": "teal"}
     output = v4.new_output("display_data", data, metadata={"image/png": {"width": 1013}})
-    title = v4.new_markdown_cell("# Teal\n\nA promise.")
+    title = v4.new_markdown_cell("# Teal\n\nA promise.\n\n**Questions:** Why?")
     tagged = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
     soup = BeautifulSoup(page(tmp_path, "01_teal", title, tagged), "html.parser")
     [picture] = soup.select("img.opening")
     assert (picture["width"], picture["alt"]) == ("1013", "")  # the width in the notebook
     assert picture.find_previous("h1").get_text().startswith("Teal")
     assert picture.find_previous("p").get_text() == "A promise."
+    assert picture.find_next("p").get_text() == "Questions: Why?"
+    link = picture.find_next("a")
+    assert soup.find(id=link["href"].removeprefix("#")) is not None
+    assert link.get_text() == "see how it is made, further down ↓"
+    data["text/html"] = "<p>a view</p>"
+    output = v4.new_output("display_data", data, metadata={"image/png": {"width": 1013}})
+    live = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
+    assert "change it, further down" in page(tmp_path, "03_live", title, live)
     kind, _, encoded = picture["src"].partition(",")
     assert kind == "data:image/webp;base64"
     assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (1520, 400)

@@ -132,7 +132,7 @@ def test_uniform_head_leaves_image_visible():
     assert (texts[-1], "0.015 even" in texts) == ("0.25", True)
     shaded = numpy.asarray(figure.axes[1].images[0].get_array())
     ink = numpy.array([0x0B, 0x2A, 0x6F]) / 255
-    even = 1 + 0.88 * 0.25 * (ink - 1)  # the square root of 1 / 16
+    even = 1 + 0.75 * 0.25 * (ink - 1)  # the square root of 1 / 16
     assert numpy.abs(shaded - even).max() < 0.02
 
 
@@ -169,7 +169,7 @@ def test_tinted_blends_ink_and_hatches_forbidden_cells(style):
     rgb = lambda code: numpy.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255  # noqa: E731
     page = drawn[0, 0, :3] if style == "dark" else rgb(page)
     for row, col, share in ((0, 0, 0), (0, -1, 0.5), (-1, 0, 1)):
-        assert numpy.allclose(drawn[row, col, :3], page + 0.88 * share * (rgb(ink) - page), atol=0.01)
+        assert numpy.allclose(drawn[row, col, :3], page + 0.75 * share * (rgb(ink) - page), atol=0.01)
     assert drawn.shape == (6, 8, 3)
     hatched = numpy.isclose(drawn, hatch, atol=1e-6).all(-1)  # only where it may not look
     assert [tuple(place) for place in numpy.argwhere(hatched)] == [(row, 8 - row) for row in (3, 4)]

@@ -76,25 +76,35 @@ def write(
     body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
-    after_promise = body.find('<div class="jp-Cell ', body.index("</h1>"))
-    body = f"{body[:after_promise]}{_opening(notebook)}{body[after_promise:]}" if after_promise > 0 else body
+    first_paragraph = body.find("</p>", body.index("</h1>"))  # of the promise
+    after = first_paragraph + len("</p>") if first_paragraph > 0 else body.index("</h1>") + len("</h1>")
+    body = f"{body[:after]}{_opening(notebook)}{body[after:]}"
     draft = path.with_name(f".{path.name}.draft")  # `atomic` would remove drafts of other workers
     draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
     files.replace(draft, path)
 
 
 def _opening(notebook: nbformat.NotebookNode) -> str:
-    """Return the HTML of the lesson's first picture, from the cell tagged `thumbnail`; empty if there is none."""
-    cells = notebooks.tagged_cells(notebook, "thumbnail")
-    found = [output for cell in cells for output in cell.get("outputs", []) if "data" in output]
-    pictures = [output for output in found if "image/png" in output["data"]]
+    """Return the HTML of the lesson's first picture, from the cell tagged `thumbnail`; empty if there is none.
+
+    A link leads to the cell; it says if the picture there can be changed.
+    """
+    cells = [
+        (cell, output) for cell in notebooks.tagged_cells(notebook, "thumbnail") for output in cell.get("outputs", [])
+    ]
+    pictures = [(cell, output) for cell, output in cells if "image/png" in output.get("data", {})]
     if not pictures:
         return ""
-    png, width = pictures[-1]["data"]["image/png"], pictures[-1]["metadata"].get("image/png", {}).get("width")
+    cell, output = pictures[-1]
+    png, width = output["data"]["image/png"], output["metadata"].get("image/png", {}).get("width")
     image, made = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB"), io.BytesIO()
     image.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
     image.save(made, "WEBP", quality=OPENING_QUALITY)
-    return picture(f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}", "", width, "opening")
+    source = f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}"
+    is_live = any("text/html" in data for data in (other.get("data", {}) for other in cell.outputs))
+    return render(
+        "opening.html.j2", picture=picture(source, "", width, "opening"), address=f"#cell-id={cell.id}", is_live=is_live
+    )
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:

@@ -18,7 +18,7 @@ from tfviz.view.figures.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side in a page
 # Opacity of the image, and of the colour at the largest weight, as in `js/base/source-image.js`.
-PICTURE_SHARE, MAX_INK_SHARE = 0.55, 0.88
+PICTURE_SHARE, MAX_INK_SHARE = 0.7, 0.75
 HATCH_PIXELS = 8  # between two lines
 
 

@@ -148,7 +148,7 @@ class StudioPicture:
         self._draw_heading(page, 0, "The text")
         numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
         if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
-            numbers, scale = self.effects.numpy(), Scale("diverging", 2 * self.effect_limit)
+            numbers, scale = self.effects.numpy(), Scale("diverging-sqrt", 4 * self.effect_limit)
         first = max(0, len(self.text) - 120)
         padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # else tokens would touch
         ink = colormap(WEIGHT_SCALE)(1.0)

@@ -5,8 +5,8 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 /** @import { Grid } from "./grid.js" */
 /** @typedef {{ rows: number, columns: number, cells: number[][] }} Covered patches, [row, column], that are hidden */
 
-const PICTURE_SHARE = 0.55; // of the picture's own tones, mixed with the page's colour
-const MAX_INK_SHARE = 0.88; // of the ink, at the largest weight
+const PICTURE_SHARE = 0.7; // of the picture's own tones, mixed with the page's colour
+const MAX_INK_SHARE = 0.75; // of the ink, at the largest weight
 
 /** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {

@@ -249,7 +249,7 @@ export class Heatmap {
   drawRowMark(pen, row) {
     const [, y, , height] = this.box(row, 0);
     const [top, bottom] = [Math.max(y, this.top), Math.min(y + height, this.top + this.mapHeight)];
-    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.prediction, lineWidth: 2.5 });
+    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.ink, lineWidth: 2 });
   }
 
   /**

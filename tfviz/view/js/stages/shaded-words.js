@@ -183,7 +183,7 @@ export function drawWords(pen, element, theme) {
       const [x, y] = [left - box.left, top - box.top];
       if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: theme.line, alpha: 0.4 });
       else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
-      if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: theme.mark, lineWidth: 2 });
+      if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: theme.ink, lineWidth: 2 });
     }
     const [first] = span.getClientRects();
     if (first)

@@ -177,7 +177,7 @@ export class Sheet {
     const step = thumbHeight / grid.rows.length;
     const height = Math.max(3, step);
     const top = Math.min(thumbHeight - height, Math.max(0, (row + 0.5) * step - height / 2));
-    pen.rect(x, y + top, width, height, { stroke: this.theme.mark, lineWidth: 1 });
+    pen.rect(x, y + top, width, height, { stroke: this.theme.ink, lineWidth: 1 });
   }
 
   /**

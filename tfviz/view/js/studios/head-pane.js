@@ -17,7 +17,7 @@ import { button, gradient, pane } from "./small-elements.js";
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
-const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · press x to switch it off")];
+const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x to switch off")];
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */

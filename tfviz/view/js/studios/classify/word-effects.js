@@ -18,7 +18,7 @@ export const BY_HEAD = -2;
 export const BY_ANSWER = -3;
 const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
-const MAX_SHADE = 0.5; // of the colour scale: words stay legible on it
+const MAX_SHADE = 0.5; // of the colour scale, which has square roots: words stay legible on it
 const MIN_SHADED = 0.04; // of the largest effect: what counts less has no colour
 const MIN_SHADE_DARK = 0.2; // of the same, of a word that counts at all: paler ones cannot be told from a dark page
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
@@ -104,7 +104,7 @@ export class WordEffects {
     const least = dark ? MIN_SHADE_DARK : 0;
     const colour = (/** @type {number} */ share) => {
       if (Math.abs(share) < MIN_SHADED) return "";
-      const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
+      const shade = Math.sign(share) * (least + (1 - least) * Math.sqrt(Math.abs(share)));
       return cssColour(diverging[Math.round(128 + 127 * MAX_SHADE * shade)]);
     };
     const { shading } = studio; // shading by a head takes precedence
@@ -119,7 +119,7 @@ export class WordEffects {
     this.ranking.hidden = this.scale.hidden;
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
-    const stops = [-1, -0.5, -MIN_SHADED, MIN_SHADED, 0.5, 1].map(colour).join(", ");
+    const stops = [-1, -0.4, -0.1, -MIN_SHADED, MIN_SHADED, 0.1, 0.4, 1].map(colour).join(", ");
     const [against, toward] = this.directions;
     this.scale.replaceChildren(
       h(

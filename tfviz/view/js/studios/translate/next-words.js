@@ -11,7 +11,7 @@ import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "../probabili
 /** @import { Tokenizer } from "../../types.js" */
 /** @import { SearchState } from "./translation-view.js" */
 
-const MAX_WORDS = 8;
+const MAX_WORDS = 6;
 
 /** A list of alternative words with their probabilities, which are forced when they are pressed. */
 export class NextWords {

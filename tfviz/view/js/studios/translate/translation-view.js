@@ -2,7 +2,7 @@
 
 import { h, slider } from "../../base/elements.js";
 import { fixed, percent } from "../../base/numbers.js";
-import { logProbabilities } from "./beam-search.js";
+import { logProbabilities, scoreOf } from "./beam-search.js";
 import { NextWords } from "./next-words.js";
 import { button, note } from "../small-elements.js";
 import { SearchTexts } from "./search-texts.js";
@@ -80,7 +80,12 @@ export class TranslationView {
   /** Make the part of the search: its texts, and its tree. */
   makeSearchPart() {
     const summary = h("summary", {}, "The search");
-    const textList = h("div", {}, h("small", {}, "Log-probability ÷ length penalty, and text"), this.texts.element);
+    const textList = h(
+      "div",
+      {},
+      h("small", {}, "Score (log-probability ÷ length penalty) and text"),
+      this.texts.element,
+    );
     this.search = h(
       "details",
       { class: "search-of" },
@@ -166,7 +171,8 @@ export class TranslationView {
     const { sum, tokens } = current.text;
     const what = tokens.at(-1) === this.studio.described.end ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
-    this.cost.textContent = tokens.length ? `${now}${this.comparison(current)}.` : "";
+    const score = `, score ${fixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2)}`;
+    this.cost.textContent = tokens.length ? `${now}${score}${this.comparison(current)}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }
 
