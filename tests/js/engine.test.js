@@ -274,10 +274,10 @@ test("a program's attention is watched and edited where it is asked for", () => 
   const machine = loaded();
   const inputs = { scores: { shape: [1, 1, 2], data: [0, Math.log(3)] } };
   assert.deepEqual(machine.run("attention", inputs).patterns, {});
-  const { patterns } = machine.run("attention", inputs, { watch: ["layer.pattern"] });
+  const { patterns } = machine.run("attention", inputs, { capture: ["layer.pattern"] });
   near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
   const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("uniform") }];
-  const even = machine.run("attention", inputs, { watch: true, edits });
+  const even = machine.run("attention", inputs, { capture: true, edits });
   near(even.outputs.weights.data, [1 / 2, 1 / 2]);
   near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);
 });
@@ -293,7 +293,7 @@ test("what is carried stays in the engine as an input of the next run", () => {
     ],
   };
   machine.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
-  const first = machine.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { carry: ["x"] });
+  const first = machine.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { cache: ["x"] });
   assert.deepEqual(Object.keys(first.outputs), ["same"]);
   is(machine.run("step", {}).outputs.same, [1, 2], [4, 9]);
 });

@@ -125,7 +125,7 @@ def one_decimal(value):
     return f"{'−' if value < 0 else '+'}{abs(value):.1f}" if abs(value) >= 0.05 else "0.0"
 
 
-def shares(page, where=".says .shares"):
+def shares(page, where=".prediction .shares"):
     """The bars of one list: {name: what stands beside}."""
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
     rows = page.locator(where).first.locator(".share:not(.others)").evaluate_all(texts)
@@ -451,7 +451,7 @@ def test_bars_of_both_models_grow_from_the_words_between_them(studio):
 @pytest.mark.parametrize("kind", ["classify", "fill"])
 def test_on_a_telephone_the_answer_stands_below_the_text_and_targets_are_as_large_as_a_finger(studio, kind):
     page = studio(MADE[kind](), width=400)
-    tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".says", ".foot", ".heads-of-model")]
+    tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".prediction", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
     heights = page.locator(".examples button, .foot button, .under button").evaluate_all(
         "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
@@ -713,7 +713,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
         types(page, text)
         best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
         assert f"toward “{best}”" in plain(page.locator(".pane .scale").text_content())
-        assert plain(page.locator(".says .cost").text_content()).startswith(f"log-odds of “{best}”")
+        assert plain(page.locator(".prediction .cost").text_content()).startswith(f"log-odds of “{best}”")
 
 
 def test_classify_sentence_states_effect_of_ablating_head(studio):

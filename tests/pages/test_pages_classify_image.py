@@ -131,7 +131,7 @@ def hover(page, patch):
 
 def shares(page):
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
-    return dict(page.locator(".says .share").evaluate_all(texts))
+    return dict(page.locator(".prediction .share").evaluate_all(texts))
 
 
 def percent(value):
@@ -172,7 +172,7 @@ def test_click_hides_and_restores_patch(studio):
         f"Without this patch “{LABELS[best]}” {moved} from {as_percent(before[best])} to {as_percent(after[best])}."
         in sentence(page)
     )
-    assert page.locator(".says .mark").count() == len(LABELS)
+    assert page.locator(".prediction .mark").count() == len(LABELS)
     press_patch(page, 6)
     check_shares(page, before)
     assert "this patch" not in sentence(page)
@@ -302,7 +302,7 @@ def test_sentence_follows_selected_label(studio):
     leave(page)
     (before, _), (after, _) = run_torch(model), run_torch(model, [6])
     for index in (0, 2):
-        page.locator(".says .share", has_text=LABELS[index]).click()
+        page.locator(".prediction .share", has_text=LABELS[index]).click()
         wait_until_idle(page)
         moves = as_percent(before.softmax(-1)[index]), as_percent(after.softmax(-1)[index])
         assert f"“{LABELS[index]}”" in sentence(page)
@@ -444,7 +444,7 @@ def test_kernel_matches_torch(new_page):
     page = new_page()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
     with_kernel(page, live, "studios-widget", "state")
-    page.locator(".says .share").first.wait_for()
+    page.locator(".prediction .share").first.wait_for()
     wait_until_idle(page)
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]

@@ -537,7 +537,7 @@ def test_unreadable_prompt_keeps_last_result(studio):
     type_prompt(page, "abc")
     assert says(page) == ""
     assert dimmed(page) == [False, False, False]
-    assert "After “\u2068abc\u2069”" in page.locator(".says").text_content()
+    assert "After “\u2068abc\u2069”" in page.locator(".prediction").text_content()
     assert (shown(page), bars(page)) == ("abc", before)
 
 
@@ -545,7 +545,7 @@ def dimmed(page):
     """Whether the heads, the answer and the sentence are shown as those of another text."""
     return [
         page.locator(part).evaluate("part => getComputedStyle(part).opacity") != "1"
-        for part in (".heads-of-model", ".says", ".under")
+        for part in (".heads-of-model", ".prediction", ".under")
     ]
 
 

@@ -81,7 +81,7 @@ def check(page_engine, model, example, lengths, others, kind="float32"):
     for inputs in filter(None, (example, others)):
         with torch.no_grad(), suppress(LookupError), look.capture(model, "*") as seen:
             wanted = model(*inputs)
-        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
+        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), capture=True)
         for given, one in zip(outputs.values(), tensors(wanted), strict=True):
             assert_near(given, one, NEAR[kind])
         known = [site for site in seen if site.endswith("pattern")]
@@ -136,7 +136,7 @@ def test_edits_match_capture(edit, page_engine):
     page_engine.load(model=program)
     with torch.no_grad(), look.capture(model, "*.pattern", edit={site: change}) as seen:
         wanted = model(text)
-    outputs, maps = page_engine.run("model", {"ids": text}, watch=True, edits=[{"site": site, **told}])
+    outputs, maps = page_engine.run("model", {"ids": text}, capture=True, edits=[{"site": site, **told}])
     assert_near(outputs["output"], wanted, 1e-4)
     assert_near(maps[site][0], seen[site], 1e-4)
     assert_near(program(text, edit={site: change})["output"], wanted, 1e-4)
@@ -162,7 +162,7 @@ def test_run_returns_only_watched_patterns(page_engine):
     page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
     assert page_engine.run("model", {"ids": ids(1, 6)})[1] == {}
     one = "blocks.0.attention.pattern"
-    assert list(page_engine.run("model", {"ids": ids(1, 6)}, watch=[one])[1]) == [one]
+    assert list(page_engine.run("model", {"ids": ids(1, 6)}, capture=[one])[1]) == [one]
 
 
 def test_repeated_runs_of_changing_lengths_match_torch(page_engine):
@@ -238,7 +238,7 @@ def test_hugging_face_model_matches_torch(name, page_engine):
     for inputs in filter(None, (example, more)):
         with torch.no_grad(), look.capture(model, "*.pattern") as seen:
             wanted = function(*inputs)
-        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
+        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), capture=True)
         assert_near(outputs["output"], wanted, 1e-4)
         assert sorted(maps) == sorted(seen)
         for site in seen:

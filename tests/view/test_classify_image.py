@@ -156,7 +156,7 @@ def test_kernel_matches_model_and_saves_static_view():
     live.send = lambda content, buffers=None: sent.append((content, buffers))
     off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
     live._on_message(
-        live, {"id": 1, "run": "read", "inputs": [["hidden", [12], hidden]], "edits": off, "watch": True}, []
+        live, {"id": 1, "run": "read", "inputs": [["hidden", [12], hidden]], "edits": off, "capture": True}, []
     )
     ((content, buffers),) = sent
     assert "error" not in content, content

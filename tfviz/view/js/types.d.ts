@@ -56,7 +56,7 @@ export interface ProgramSpec {
   lengths: Record<string, [min: number, max: number | null]>;
 }
 
-/** An attention that was watched: weights, and 1 where the query may look at the key. */
+/** A captured attention: weights, and 1 where the query may look at the key. */
 export interface Pattern {
   shape: number[];
   data: Float32Array;
@@ -66,9 +66,9 @@ export interface Pattern {
 export interface RunOptions {
   edits?: Edit[];
   /** Which sites come back: all, or these. */
-  watch?: boolean | string[];
+  capture?: boolean | string[];
   /** Outputs whose names begin so ("keys" for "keys.0") stay in the engine, as inputs of the next run. */
-  carry?: string[];
+  cache?: string[];
 }
 
 /** A number, the name of a length, or an operator and what it is applied to. */
@@ -266,7 +266,7 @@ export interface ViewOptions {
   /** Whether the page's address can hold what is chosen; else a kernel holds it. */
   addressed?: boolean;
   /** Label of the export buttons. */
-  away?: string;
+  saveCaption?: string;
   /** Draw the map larger than the default. */
   large?: boolean;
 }

@@ -82,7 +82,7 @@ class ModelWidget(KernelWidget):
             return {"ids": self._encoded(request["encode"], request.get("tokenizer"))}, []
         program = self._programs[request["run"]]
         run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
-        if request.get("watch"):
+        if request.get("capture"):
             outputs, captured = program.run(run.inputs, run.off)
         else:
             outputs, captured = program(*run.inputs, off=run.off), None

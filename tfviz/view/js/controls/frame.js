@@ -53,7 +53,7 @@ export class Frame {
     this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
-    this.tables = h("div", { class: "twin", tabIndex: 0, ...region });
+    this.tables = h("div", { class: "data-tables", tabIndex: 0, ...region });
     this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
     this.help = h(
       "details",
@@ -211,10 +211,10 @@ export class Frame {
         else this.announce("open one head first: CSV holds the numbers of one");
       },
     };
-    const caption = this.options.away ?? "Save as";
+    const caption = this.options.saveCaption ?? "Save as";
     return h(
       "div",
-      { class: "away", role: "group", "aria-label": caption },
+      { class: "save-as", role: "group", "aria-label": caption },
       h("span", {}, caption),
       ...Object.entries(kinds).map(([name, take]) =>
         h(

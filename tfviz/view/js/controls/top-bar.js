@@ -18,18 +18,18 @@ export class TopBar {
   constructor(frame, state, names, addressed) {
     this.frame = frame;
     const button = (/** @type {string} */ words, /** @type {string} */ title, /** @type {() => any} */ onclick) =>
-      h("button", { type: "button", class: `sign ${words.toLowerCase()}`, title, onclick }, words);
+      h("button", { type: "button", class: `top-button ${words.toLowerCase()}`, title, onclick }, words);
     this.undoButton = button("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
     this.redoButton = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const linkTitle = "the address of this page as it stands now";
     const link = h("button", { type: "button", title: linkTitle, onclick: () => this.copyLink() }, "Copy link");
     const parts = h("div", {}, addressed ? link : null, frame.foot.firstChild);
-    parts.querySelector(".away")?.addEventListener("click", ({ target }) => {
+    parts.querySelector(".save-as")?.addEventListener("click", ({ target }) => {
       if (!(/** @type {Element} */ (target).matches("button"))) return;
       this.share.open = false;
       this.frame.announce("");
     });
-    this.share = h("details", { class: "menu" }, h("summary", { class: "sign share-it" }, "Share"), parts);
+    this.share = h("details", { class: "menu" }, h("summary", { class: "top-button share-it" }, "Share"), parts);
     frame.help.classList.add("menu", "keys");
     this.element = h("span", { class: "end" }, this.undoButton, this.redoButton, this.share, frame.help);
     frame.header.append(this.element);

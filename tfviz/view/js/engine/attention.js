@@ -40,7 +40,7 @@ function softmax(machine, tensor, axis, dtype = null) {
   const scores = cast(machine, tensor, dtype);
   const weights = softmaxAlong(machine, scores, -1);
   const visible = zeroMaskedRows(machine, weights, scores);
-  const flowing = machine.patternHook(visible, allowedBy(machine, scores));
+  const flowing = machine.hookedPattern(visible, allowedBy(machine, scores));
   return flowing === visible ? weights : flowing; // unedited, NaN flows on as in torch
 }
 
@@ -111,7 +111,7 @@ function attend(machine, query, key, value, mask = null, _dropout = 0, causal = 
   if (causal) maskFuture(machine, scores);
   const weights = softmaxAlong(machine, scores, -1);
   const allowed = allowedBy(machine, scores);
-  const flowing = machine.patternHook(zeroMaskedRows(machine, weights, scores), allowed);
+  const flowing = machine.hookedPattern(zeroMaskedRows(machine, weights, scores), allowed);
   const out = batchedMatmul(machine, flowing, v);
   machine.recycle(...[scores, weights, allowed].filter(Boolean));
   return out;

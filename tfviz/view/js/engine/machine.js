@@ -30,7 +30,7 @@ export class Machine {
   /** @type {Edit[]} */
   edits = [];
   /** @type {boolean | string[]} */
-  watch = false;
+  capture = false;
   /** @type {Record<string, Pattern[]>} by site, in the order of the computation */
   patterns = {};
   /** @type {Set<Numbers>} */
@@ -95,16 +95,16 @@ export class Machine {
   }
 
   /**
-   * Return the weights of an attention after edits; record them if the site is watched.
+   * Return the weights of an attention after edits; record them if the site is captured.
    * @param {Tensor<"float32">} weights [..., query, key]
    * @param {Tensor<"bool"> | null} allowed True where a query may attend; null: everywhere
    */
-  patternHook(weights, allowed = null) {
+  hookedPattern(weights, allowed = null) {
     const site = this.node?.pattern;
     if (!site) return weights;
     const edits = this.edits.filter((edit) => edit.site === site);
     const flowing = edited(weights, edits);
-    if (this.watch === true || (this.watch && this.watch.includes(site))) {
+    if (this.capture === true || (this.capture && this.capture.includes(site))) {
       const { shape, data } = flowing;
       const open = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
       (this.patterns[site] ??= []).push({ shape, data: data.slice(), open });
@@ -113,12 +113,12 @@ export class Machine {
   }
 
   /**
-   * Run a program by name; return its outputs and the patterns that were watched.
+   * Run a program by name; return its outputs and the patterns that were captured.
    * @param {string} name
    * @param {Record<string, Input>} inputs
    * @param {RunOptions} options
    */
-  run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
+  run(name, inputs, { edits = [], capture = false, cache = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
     const { spec, sites, weightArrays } = program;
@@ -126,7 +126,7 @@ export class Machine {
       if (!sites.includes(site))
         throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
     this.edits = edits;
-    this.watch = watch;
+    this.capture = capture;
     this.patterns = {};
     this.weightArrays = weightArrays;
     const tensors = spec.inputs.map((input) => toTensor(input, inputs[input.name] ?? this.cache.get(input.name)));
@@ -138,7 +138,7 @@ export class Machine {
       const shared = references.get(data) !== 1;
       references.set(data, Infinity); // it may be an output twice
       const tensor = { shape, dtype, data: shared ? data.slice() : data };
-      if (carry.includes(output.split(".")[0])) this.cacheOutput(output, tensor);
+      if (cache.includes(output.split(".")[0])) this.cacheOutput(output, tensor);
       else outputs[output] = tensor;
     }
     return { outputs, patterns: this.patterns };

@@ -117,7 +117,11 @@ export class HeadPane {
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
     if (this.explorer) void this.explorer.update();
-    else this.explorer = new Explorer(this.openedHead, heads.maps, store, { away: "Save the heads as", large: true });
+    else
+      this.explorer = new Explorer(this.openedHead, heads.maps, store, {
+        saveCaption: "Save the heads as",
+        large: true,
+      });
   }
 
   /** Bring the opened head into view, if it is below. */

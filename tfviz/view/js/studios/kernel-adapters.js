@@ -31,8 +31,8 @@ function kernelPort(kernel) {
       /** @type {[string, { shape: number[], data: Iterable<number> }][]} */
       const tensors = Object.entries(inputs);
       const sent = tensors.map(([name, { shape, data }]) => [name, shape, [...data]]);
-      const { edits = [], watch } = options;
-      const reply = kernel.ask({ run, inputs: sent, edits, watch: watch === true }).then(resultOf);
+      const { edits = [], capture } = options;
+      const reply = kernel.ask({ run, inputs: sent, edits, capture: capture === true }).then(resultOf);
       reply.then(
         (result) => listener({ id, result }),
         ({ message }) => listener({ id, error: message }),

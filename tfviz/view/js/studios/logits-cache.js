@@ -7,7 +7,7 @@ import { LruCache } from "./lru-cache.js";
 /** @import { Studio } from "./studio.js" */
 /**
  * @typedef {{ key: string, logits: Float32Array, patterns: Record<string, Pattern[]> | null }} Answer a model's logits; patterns: null in a cached answer
- * @typedef {{ program?: string, edits?: Edit[], watch?: boolean }} AskOptions watch: whether to capture the maps
+ * @typedef {{ program?: string, edits?: Edit[], capture?: boolean }} AskOptions capture: whether to capture the maps
  */
 
 /** @param {number[]} question @param {Edit[]} edits */
@@ -30,13 +30,13 @@ export class LogitsCache {
    * @param {AskOptions} options
    * @returns {Promise<Answer | null>}
    */
-  async ask(channel, question, inputs, { program = "read", edits = [], watch = false }) {
+  async ask(channel, question, inputs, { program = "read", edits = [], capture = false }) {
     const { studio, cache } = this;
     const key = answerKey(question, edits, program);
     if (studio.answer?.key === key) return studio.answer;
     const known = cache.get(key);
-    if (known && !watch) return known;
-    const result = await studio.run(channel, program, inputs, { edits, watch });
+    if (known && !capture) return known;
+    const result = await studio.run(channel, program, inputs, { edits, capture });
     if (!result) return null;
     const logits = result.outputs.logits.data;
     if (!logits.every(Number.isFinite)) {

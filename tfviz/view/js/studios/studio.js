@@ -180,9 +180,9 @@ export class Studio {
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
     const panes = h(
       "div",
-      { class: "stage desk" },
+      { class: "stage panes" },
       this.textPane,
-      pane("says", predictionTitle, null, prediction[0], moreButton(prediction[0]), ...prediction.slice(1)),
+      pane("prediction", predictionTitle, null, prediction[0], moreButton(prediction[0]), ...prediction.slice(1)),
       headPane.element,
     );
     frame.body.append(this.examples);

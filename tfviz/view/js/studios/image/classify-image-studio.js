@@ -189,7 +189,7 @@ export class ClassifyImageStudio extends Studio {
   async read(isCurrent) {
     const { hidden, edits } = this;
     const [answer, whole] = await Promise.all([
-      this.ask("read", hidden, { edits, watch: true }),
+      this.ask("read", hidden, { edits, capture: true }),
       hidden.length || edits.length ? this.ask("whole", []) : null,
     ]);
     if (!answer || !isCurrent()) return false;

@@ -93,9 +93,9 @@ export class PatchingStudio extends Studio {
       headPane.opening,
       ...tables,
     );
-    const bars = pane("says", "What comes next?", null, this.next.element);
+    const bars = pane("prediction", "What comes next?", null, this.next.element);
     const under = h("div", { class: "under" }, this.sentence, this.remover);
-    const panes = h("div", { class: "stage desk patching" }, this.textPane, bars, middle);
+    const panes = h("div", { class: "stage panes patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
     frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, under), "");

@@ -234,7 +234,7 @@ export class TextStudio extends Studio {
     const starts = this.special.startsIn(this.tokenCounts, ids);
     if (!ids.length) return this.showProblem("nothing is left to read: bring a word back");
     const [answer, compared] = await Promise.all([
-      this.ask("read", ids, { edits: this.edits, watch: true }),
+      this.ask("read", ids, { edits: this.edits, capture: true }),
       this.baseline(ids, this.special.around(this.baseIds)),
     ]);
     if (!answer || !isCurrent()) return;

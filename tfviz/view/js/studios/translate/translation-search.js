@@ -42,13 +42,13 @@ export class TranslationReader {
     const result = await this.ask(
       "encode",
       { source: { shape: [1, this.source.length], data: this.source } },
-      { watch: true },
+      { capture: true },
     );
     return result && (this.memory = { ...result.outputs, patterns: result.patterns });
   }
 
-  /** @param {number[][]} texts of one length @param {boolean} [watch] @returns {Promise<DecoderOutput | null>} */
-  async decode(texts, watch = false) {
+  /** @param {number[][]} texts of one length @param {boolean} [capture] @returns {Promise<DecoderOutput | null>} */
+  async decode(texts, capture = false) {
     const memory = await this.encode();
     if (!memory) return null;
     const target = {
@@ -58,7 +58,7 @@ export class TranslationReader {
     const result = await this.ask(
       "decode",
       { target, states: memory.states, attention_mask: memory.attention_mask },
-      { watch },
+      { capture },
     );
     if (!result) return null;
     const { shape, data } = cutTo(result.outputs.logits, this.tokens);

@@ -80,12 +80,7 @@ export class TranslationView {
   /** Make the part of the search: its texts, and its tree. */
   makeSearchPart() {
     const summary = h("summary", {}, "The search");
-    const textList = h(
-      "div",
-      {},
-      h("small", {}, "Score (log-probability ÷ length penalty) and text"),
-      this.texts.element,
-    );
+    const textList = h("div", {}, h("small", {}, "Score and text"), this.texts.element);
     this.search = h(
       "details",
       { class: "search-of" },
@@ -171,8 +166,9 @@ export class TranslationView {
     const { sum, tokens } = current.text;
     const what = tokens.at(-1) === this.studio.described.end ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
-    const score = `, score ${fixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2)}`;
-    this.cost.textContent = tokens.length ? `${now}${score}${this.comparison(current)}.` : "";
+    const score = fixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
+    const probability = `${now}${this.comparison(current)}.`;
+    this.cost.textContent = tokens.length ? `${probability} Score (log-probability ÷ length penalty): ${score}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
   }
 

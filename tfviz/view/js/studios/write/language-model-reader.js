@@ -65,7 +65,7 @@ export class LanguageModelReader {
     const turn = ++this.turn;
     const inputs = { ids: { shape: [1, ids.length], data: ids } };
     const [result, unedited] = await Promise.all([
-      this.run("read", "read", inputs, { edits, watch: true, carry: CACHE_NAMES }),
+      this.run("read", "read", inputs, { edits, capture: true, cache: CACHE_NAMES }),
       edits.length ? this.unedited(ids, inputs) : null,
     ]);
     if (!result || (edits.length && !unedited)) return null;
@@ -107,7 +107,7 @@ export class LanguageModelReader {
       "step",
       "step",
       { ids: { shape: [1, 1], data: [id] } },
-      { watch: true, carry: CACHE_NAMES },
+      { capture: true, cache: CACHE_NAMES },
     );
     if (!result) return null;
     const ids = [...answer.ids, id];
