@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tfviz import generate, models, portable, study, text
-from tfviz.eval_mode import model_device, restore_modes
+from tfviz.eval_mode import eval_mode_with_grad, model_device
 from tfviz.learn import evaluate
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
@@ -60,5 +60,5 @@ def test_gradients_are_off_inside_and_as_before_after():
                 assert not torch.is_grad_enabled()
             assert torch.is_grad_enabled() == before
         assert device == torch.device("cpu") == model_device(nn.Dropout())
-    with restore_modes(model):
+    with eval_mode_with_grad(model):
         assert torch.is_grad_enabled()

@@ -14,12 +14,12 @@ def eval_mode(model: Any) -> Iterator[torch.device]:
     Args:
         model: an `nn.Module`, or an object with the same methods.
     """
-    with restore_modes(model) as device, torch.no_grad():
+    with eval_mode_with_grad(model) as device, torch.no_grad():
         yield device
 
 
 @contextmanager
-def restore_modes(model: Any) -> Iterator[torch.device]:
+def eval_mode_with_grad(model: Any) -> Iterator[torch.device]:
     """Put a model into eval mode inside the context, then restore the mode of each submodule; yield the model's device.
 
     The modes of submodules may differ, such as that of a frozen batch norm in a model that is trained.

@@ -345,8 +345,8 @@ def test_engine_error_is_shown_and_recovered_from(open_interact):
 
 def tables(page):
     page.locator("summary", has_text="Table").click()
-    page.locator(".data-tables table").first.wait_for()  # it is filled when it has opened
-    rows = page.locator(".data-tables table").evaluate_all(
+    page.locator(".tables table").first.wait_for()  # it is filled when it has opened
+    rows = page.locator(".tables table").evaluate_all(
         "all => all.map(one => [...one.rows].map(row => [...row.cells].map(c => c.innerText)))"
     )
     return [[row[1:] for row in one[1:]] for one in rows]
@@ -506,10 +506,10 @@ def test_purpose_is_shown_above_the_controls(open_interact):
 def test_what_is_found_stands_below_the_title_and_stays_in_sight_on_a_telephone(open_interact):
     page = open_interact(lesson(), width=400)
     top = lambda one: page.locator(one).bounding_box()["y"]  # noqa: E731
-    assert top("h1") < top(".result-summary") < top(".controls") < top(".results")
+    assert top("h1") < top(".summary") < top(".controls") < top(".results")
     page.locator(".results canvas").last.scroll_into_view_if_needed()
     assert page.evaluate("scrollY") > 200
-    assert top(".result-summary") == pytest.approx(0, abs=1)
+    assert top(".summary") == pytest.approx(0, abs=1)
     before = sentence(page)
     page.get_by_label("sharpness").fill("5")
     ready(page)
@@ -690,7 +690,7 @@ def test_page_is_marked_alive(open_interact):
 
 
 def sentence(page):
-    return plain(page.locator(".result-summary").text_content()).replace("\N{NO-BREAK SPACE}", " ")
+    return plain(page.locator(".summary").text_content()).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def tables_of(key_size):
@@ -797,7 +797,7 @@ def test_bars_are_compared_with_expected_signs(open_interact):
     bars = view.draw.bars(names, title="t", expected=expected, ends=("no", "yes"), limit=2, sentence="{count} of {of}.")
     shown = view.interact(lambda x: torch.stack([x, -x]), x=(-1.0, 3.0, 0.5), draw={"output": bars})
     page = open_interact(shown)
-    assert page.locator(".result-summary").text_content() == "1 of 2."
+    assert page.locator(".summary").text_content() == "1 of 2."
     canvas, status = page.locator(".result canvas"), page.locator(".status")
     footer = page.locator("footer").bounding_box()
     canvas.press("Home")

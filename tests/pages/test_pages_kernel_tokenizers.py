@@ -188,8 +188,8 @@ def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel
 def forbidden_cells(page):
     """Which cells of the shown head are said to be forbidden: [query, key]."""
     page.locator("summary", has_text="Table").last.click()
-    page.locator(".data-tables table").last.wait_for()
-    rows = page.locator(".data-tables table").last.locator("tbody tr")
+    page.locator(".tables table").last.wait_for()
+    rows = page.locator(".tables table").last.locator("tbody tr")
     cells = rows.evaluate_all("rows => rows.map(row => [...row.cells].slice(1).map((cell) => cell.innerText))")
     return torch.tensor([[cell == "–" for cell in row] for row in cells])
 

@@ -146,7 +146,7 @@ def use_interact(expect, view, models_scope):
         before = float(slider.input_value())
         slider.press("ArrowRight")
         assert float(slider.input_value()) > before
-        told = view.locator(".data-tables td").first
+        told = view.locator(".tables td").first
         expect(told).to_have_text(f"{models_scope['twice'](float(slider.input_value()))['twice']:.2g}")
 
 
@@ -224,4 +224,4 @@ def test_kernel_studios_become_static_after_papermill(notebook_folder, new_page,
     expect(views.first.locator("h1, h3")).to_contain_text("the plot")
     expect(views.nth(1)).to_contain_text("Python computed this, and its kernel has ended")
     views.nth(1).locator("details", has_text="Table").locator("summary").click()
-    expect(views.nth(1).locator(".data-tables td").first).to_have_text("4")
+    expect(views.nth(1).locator(".tables td").first).to_have_text("4")

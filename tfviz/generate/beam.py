@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, between, require_weights, token_ids
-from tfviz.eval_mode import restore_modes
+from tfviz.eval_mode import eval_mode_with_grad
 from tfviz.generate.beam_state import Beam, extend, initial_beam, likeliest_tokens, penalty_divisor
 from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
 from tfviz.schema import describe
@@ -115,7 +115,7 @@ def _steps(
     length_penalty: float,
     max_new_tokens: int,
 ) -> Iterator[Beam]:
-    with restore_modes(model) as device:
+    with eval_mode_with_grad(model) as device:
         source = source.to(device)
         forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, require_weights, token_ids
 from tfviz.checks import seed as check_seed
-from tfviz.eval_mode import restore_modes
+from tfviz.eval_mode import eval_mode_with_grad
 from tfviz.generate.hf_model import PretrainedModel, as_language_model
 from tfviz.generate.sample import Sampler
 from tfviz.shapes import Int
@@ -54,7 +54,7 @@ def batch(
     generators = [torch.Generator().manual_seed(seed + row) for row in range(len(prompts))]
     texts: list[list[int]] = [[] for _ in prompts]
     running = set(range(len(prompts)))
-    with restore_modes(language_model) as device, torch.inference_mode():
+    with eval_mode_with_grad(language_model) as device, torch.inference_mode():
         ids = torch.stack([torch.cat((prompt.new_zeros(longest - len(prompt)), prompt)) for prompt in prompts]).to(
             device
         )

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least, positive_fraction, require_weights, token_ids
 from tfviz.checks import seed as check_seed
-from tfviz.eval_mode import restore_modes
+from tfviz.eval_mode import eval_mode_with_grad
 from tfviz.generate.hf_model import PretrainedModel, PretrainedTokenizer, as_language_model
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.tokenizer_check import check_tokenizer
@@ -148,7 +148,7 @@ def _generate(
 ) -> Iterator[int]:
     generator, ends = torch.Generator().manual_seed(seed), getattr(model, "ends", ())
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
-    with restore_modes(model) as device:
+    with eval_mode_with_grad(model) as device:
         unread, next_logits = text, _logits_function(model, cache)
         for _ in range(max_new_tokens):
             if len(text) > model.context:

@@ -30,7 +30,7 @@ DECODER_NAME = re.compile(r"(^|\.)decoder(\.|$)")
 
 
 @dataclass
-class Inputs:
+class ModelInputs:
     """The inputs of a model.
 
     Attributes:
@@ -134,7 +134,7 @@ class Checkpoint:
     def tokenizer(self) -> Any:
         return self._load(self._library.AutoTokenizer.from_pretrained)
 
-    def prepare(self, text: str, image: Any = None, decoder_ids: Tensor | None = None) -> Inputs:
+    def prepare(self, text: str, image: Any = None, decoder_ids: Tensor | None = None) -> ModelInputs:
         """Return the model's inputs for a text, a picture, or both.
 
         Args:
@@ -152,7 +152,7 @@ class Checkpoint:
         if self.reads_text != bool(text.strip()):
             raise ValueError(f"{kind} {'reads text: give one' if self.reads_text else 'reads no text'}")
         processed = self._process(text, image)
-        inputs = Inputs({name: value for name, value in processed.items() if isinstance(value, Tensor)})
+        inputs = ModelInputs({name: value for name, value in processed.items() if isinstance(value, Tensor)})
         pixels = inputs.arguments.get("pixel_values")
         if pixels is not None and pixels.dim() == 4 and pixels.shape[1] in (1, 3):  # one picture, not cut into pieces
             inputs.image = pixels[0]
@@ -185,7 +185,7 @@ class Checkpoint:
             add_generation_prompt=True,
         )  # fmt: skip
 
-    def _generate(self, inputs: Inputs) -> Tensor:
+    def _generate(self, inputs: ModelInputs) -> Tensor:
         """Return the ids that the model generates, [1, position]; the ids of its text if it cannot generate."""
         model: Any = self.model
         if not model.can_generate():
@@ -201,7 +201,7 @@ class Checkpoint:
         )
         return list(convert(ids.tolist()))
 
-    def attention(self, inputs: Inputs) -> tuple[dict[str, look.AttentionMaps], str]:
+    def attention(self, inputs: ModelInputs) -> tuple[dict[str, look.AttentionMaps], str]:
         """Return the attention maps of one forward pass, grouped by name and shape, and a summary of the capture."""
         longest = max(len(inputs.tokens), len(inputs.decoder_tokens))
         with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > MIN_LAZY_TOKENS) as captured:
@@ -223,7 +223,7 @@ def _check_config(config: Mapping[str, Any], name: str) -> None:
                 _check_config(inner, name)
 
 
-def _with_tokens(name: str, maps: look.AttentionMaps, inputs: Inputs) -> look.AttentionMaps:
+def _with_tokens(name: str, maps: look.AttentionMaps, inputs: ModelInputs) -> look.AttentionMaps:
     """Return maps labelled with query and key tokens, where the number of tokens fits the axis."""
     in_decoder = bool(DECODER_NAME.search(name)) or not inputs.tokens
     of_queries = inputs.decoder_tokens if in_decoder and inputs.decoder_tokens else inputs.tokens

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz import look, view
 from tfviz.files import atomic
-from tfviz.lessons.hf_checkpoint import Checkpoint, Inputs
+from tfviz.lessons.hf_checkpoint import Checkpoint, ModelInputs
 from tfviz.view.figures.images import read_image
 from tfviz.view.page.html import View, joined_page
 from tfviz.view.patch_grid import find_grids
@@ -71,7 +71,7 @@ def _absolute(name: str) -> Path:
 
 def _capture(
     name: str, text: str, path: Path | None, decoder_ids: Tensor | None = None
-) -> tuple[Checkpoint, Inputs, Groups]:
+) -> tuple[Checkpoint, ModelInputs, Groups]:
     """Load a checkpoint, run it once, and return it with its inputs and its attention maps by group."""
     short = _absolute(name).name
     click.echo(f"{short}: loading")
@@ -94,7 +94,7 @@ def _capture(
     return checkpoint, inputs, groups
 
 
-def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
+def _views(groups: Groups, inputs: ModelInputs) -> dict[str, View]:
     """Return views of all maps by heading: on the picture for maps with patches, as a sheet of heads for others."""
     if inputs.image is None:
         return {"": view.groups(**groups)}

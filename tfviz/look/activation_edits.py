@@ -17,9 +17,9 @@ from torch import Tensor
 
 from tfviz import checks
 from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, in_each_text, places
+from tfviz.look.recorder import ATTENTION_SUFFIXES
 from tfviz.shapes import Float
 
-WEIGHT_SUFFIXES = ("pattern", "scores", "softmax", "implicit")  # of sites without activations
 STEPS_WARNING = (
     "the model computes one position at a time, as in generation with a cache, where each has index 0, so positions= "
     "cannot tell them apart; leave positions out, or generate with use_cache=False"
@@ -52,7 +52,7 @@ class ActivationEdit:
 
     def __call__(self, tensor: Tensor, site: str = "activation") -> Tensor:
         kind = site.rpartition(".")[2]
-        if kind in WEIGHT_SUFFIXES and (kind != "pattern" or self.name not in EDITS_OF_PATTERNS):
+        if kind in ATTENTION_SUFFIXES and (kind != "pattern" or self.name not in EDITS_OF_PATTERNS):
             raise ValueError(
                 f"{site}: edits.{self.name} changes activations; name a module, its .input or its .output_heads"
             )

@@ -117,7 +117,7 @@ class OutputAxes(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Heads:
+class HeadCounts:
     """Head counts that the enclosing modules declare.
 
     Attributes:
@@ -133,7 +133,7 @@ class Heads:
     @classmethod
     def from_modules(
         cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()
-    ) -> Heads:
+    ) -> HeadCounts:
         """Read the head counts from modules, innermost first, and their configs; a given `count` takes precedence."""
         return cls(
             count or _attribute(modules, HEAD_COUNT_NAME),
@@ -174,7 +174,7 @@ def roles(product: Product, operand: int, keys: int) -> list[str]:
     return axis_roles
 
 
-def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Layout:
+def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: HeadCounts) -> Layout:
     """Return the layout of attention weights from the roles of their axes.
 
     Args:
@@ -206,7 +206,7 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Lay
     return Layout(shape, shape, order, (texts, stated, queries, keys))  # batch and heads have axes of their own
 
 
-def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: Heads) -> int | None:
+def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: HeadCounts) -> int | None:
     """Return the head axis: the last shared axis, or an axis whose size is the number of heads; None if unknown."""
     if len(shared) < 2:  # with multi-query attention (Shazeer 2019), heads are an axis of the queries alone
         return next((axis for axis in query if shape[axis] == heads.count), None) if len(query) > 1 else None
@@ -229,7 +229,7 @@ def _split_heads(
     return Layout(shape, split, (*moved[:at], axis + 1, *moved[at:]), sizes)
 
 
-def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
+def parse_axes(axes: str, shape: Sequence[int], heads: HeadCounts) -> Layout:
     """Parse the axes given by a user, such as "(b h=8) q k", into the layout of weights of this shape.
 
     Raises:
@@ -241,7 +241,7 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     split: list[int] = []
     names: list[str] = []
     for size, group in zip(shape, groups):
-        sizes = [_stated_size(name, heads if len(group) > 1 else Heads()) for name in group]
+        sizes = [_stated_size(name, heads if len(group) > 1 else HeadCounts()) for name in group]
         known = math.prod(stated for stated in sizes if stated is not None)
         if sizes.count(None) > 1 or size % known or (None not in sizes and known != size):
             raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {AXES_EXAMPLES}")
@@ -254,7 +254,7 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     return Layout(tuple(shape), tuple(split), order, (batch, head, query, key))
 
 
-def _stated_size(name: str, heads: Heads) -> int | None:
+def _stated_size(name: str, heads: HeadCounts) -> int | None:
     """Return the size in a name such as "h=8"; for "h" the known number of heads; otherwise None."""
     letter, equals, count = name.partition("=")
     if equals and not (count.isdecimal() and int(count)):

@@ -24,7 +24,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.axes import Layout
 from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product, align_axes, is_learned
-from tfviz.look.text_blocks import UNKNOWN_TEXT, Block, Origin, Text, position_of
+from tfviz.look.text_blocks import UNKNOWN_INPUT, BlockOrigins, Origin, TrackedInput, position_of
 
 # names of block sizes in modules; a sliding window is only a mask
 BLOCK_SIZE_NAME = re.compile(
@@ -73,17 +73,16 @@ class BlockTracker:
                 return operand, axes[0]
         return None
 
-    def block(self, product: Product, operand: int, layout: Layout) -> Block | None:
+    def block(self, product: Product, operand: int, layout: Layout) -> BlockOrigins | None:
         """Return the block of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.positions
         is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.position_counts
-        return (
-            Block(weights, values, product.letters[operand], product.letters[1 - operand], layout) if is_cut else None
-        )
+        letters, value_letters = product.letters[operand], product.letters[1 - operand]
+        return BlockOrigins(weights, values, letters, value_letters, layout) if is_cut else None
 
-    def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> Block | None:
+    def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> BlockOrigins | None:
         """Return the block of a text that a fused call covers; None if it covers the whole text, or is unknown."""
         query, key, values = origins = [self.known.get(part) for part in inputs]
         lead = {part.shape[:-2] for part in inputs}
@@ -99,7 +98,7 @@ class BlockTracker:
         features = (query.features[0], key.features[0])
         weights = Origin(query.text, features, False, replay, is_softmax=True, other=key.text)
         axes = range(len(layout.shape) - 2)
-        return Block(weights, values, (*axes, "query", "key"), (*axes, "key", "dim"), layout)
+        return BlockOrigins(weights, values, (*axes, "query", "key"), (*axes, "key", "dim"), layout)
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation."""
@@ -126,7 +125,7 @@ class BlockTracker:
         if origin is None or origin.is_whole or source.shape[-1] > origin.features[0]:
             is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
             if is_text or (origin is not None and origin.is_whole):
-                text = origin.text if origin is not None and origin.is_whole else Text(shape)
+                text = origin.text if origin is not None and origin.is_whole else TrackedInput(shape)
                 self.known[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
         elif is_norm:
             self.known[output] = origin
@@ -178,7 +177,7 @@ class BlockTracker:
                 raise LookupError("some of its keys do not belong to the text")
             return align_axes(side.replay(0), letters[which], output_letters).expand(shape)
 
-        texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN_TEXT, 1) for side in sides))
+        texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN_INPUT, 1) for side in sides))
         self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
 
     def _assign(self, target: Tensor, index: Any, value: Any) -> None:

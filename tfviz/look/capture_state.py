@@ -11,12 +11,12 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.look.attention_call import as_4d
-from tfviz.look.axes import Heads, Layout, OutputAxes, layout, parse_axes
+from tfviz.look.axes import HeadCounts, Layout, OutputAxes, layout, parse_axes
 from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.key_signatures import KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import MaskFactory, Recorder, matches
-from tfviz.look.text_blocks import Block
+from tfviz.look.text_blocks import BlockOrigins
 from tfviz.look.torch_modes import untraced
 
 MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare the number of heads
@@ -66,16 +66,16 @@ class CaptureState:
     axes: Mapping[str, str]
     outer: list[Any]
     notes: Notes = field(default_factory=Notes)
-    blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
+    blocks: dict[str, dict[int, BlockOrigins]] = field(default_factory=dict)
     block_tracker: BlockTracker | None = None
-    _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the paths of the running modules
+    _heads: dict[tuple[object, ...], HeadCounts] = field(default_factory=dict)  # by the paths of the running modules
 
-    def heads(self) -> Heads:
+    def heads(self) -> HeadCounts:
         """Return the head counts that the innermost running modules declare."""
         state = self.stack.state
         near = (*(frame.path for frame in state.frames[-MAX_MODULES_ASKED:]), state.num_heads)
         if near not in self._heads:
-            self._heads[near] = Heads.from_modules(
+            self._heads[near] = HeadCounts.from_modules(
                 self.stack.innermost(MAX_MODULES_ASKED), state.num_heads, self.stack.first_sizes
             )
         return self._heads[near]
@@ -102,7 +102,7 @@ class CaptureState:
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
     @contextmanager
-    def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
+    def noting_block(self, site: str, find: Callable[[BlockTracker], BlockOrigins | None]) -> Iterator[None]:
         """Record, on leaving the context, the block of a text that the weights cover, if the text was cut."""
         before = len(self.recorder.invocations.get(site, ()))
         yield

@@ -12,7 +12,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.recorder import Invocation
-from tfviz.look.text_blocks import Block, join_blocks
+from tfviz.look.text_blocks import BlockOrigins, join_blocks
 from tfviz.look.tracer import AttentionTracer
 from tfviz.validation import validated
 
@@ -21,7 +21,7 @@ class _StoredState(NamedTuple):
     """The part of a `CaptureState` that a copy of a capture keeps."""
 
     notes: Notes
-    blocks: dict[str, dict[int, Block]]
+    blocks: dict[str, dict[int, BlockOrigins]]
     summary: str
     caveats: list[str]
     sites: tuple[list[str], list[str]]

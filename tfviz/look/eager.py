@@ -17,7 +17,7 @@ from tfviz.look.key_signatures import KeyRecord, keys_of_product
 from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
-from tfviz.look.text_blocks import Block
+from tfviz.look.text_blocks import BlockOrigins
 from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
 
@@ -74,7 +74,7 @@ class EagerWeights:
         """Return the axes of the product; None if the outputs of the heads cannot be separated in it."""
         return OutputAxes.from_product(self.layout, self.product, self.operand, self.known.axis or 0, output)
 
-    def block(self, tracker: BlockTracker) -> Block | None:
+    def block(self, tracker: BlockTracker) -> BlockOrigins | None:
         """Return the block of a text that the weights cover; None if they cover the whole text."""
         return tracker.block(self.product, self.operand, self.layout)
 

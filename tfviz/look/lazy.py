@@ -147,7 +147,7 @@ class LazyAttention:
         return allowed
 
     @torch.no_grad()
-    def tile(
+    def max_pool(
         self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a part of the map.

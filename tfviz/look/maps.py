@@ -222,14 +222,14 @@ class AttentionMaps:
         return quantization.dequantize(layer[cells])
 
     @validated
-    def tile(
+    def max_pool(
         self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a head, or of a part of it."""
         at_least(1, pool_size=pool_size)
         weights, pool_size = self._layer(layer, head, rows, keys), min(pool_size, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
-            return weights.tile(head, rows, keys, pool_size)
+            return weights.max_pool(head, rows, keys, pool_size)
         return quantization.dequantize(quantization.max_pool_2d(weights[head, rows, keys], pool_size))
 
     @validated
@@ -248,7 +248,7 @@ class AttentionMaps:
         weights, where = self._layer(layer, head), f"layer {layer}, head {head}"
         if isinstance(weights, LazyAttention):
             return quantization.pool_and_quantize(
-                weights.tile(head, pool_size=min(pool_size, max(weights.shape))), 1, where
+                weights.max_pool(head, pool_size=min(pool_size, max(weights.shape))), 1, where
             )
         return quantization.pool_and_quantize(weights[head], pool_size, where)
 

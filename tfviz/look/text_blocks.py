@@ -22,7 +22,7 @@ Replay = Callable[[int], Tensor]
 MAX_ROW_SUM = 1.01  # of a query's weights; with a larger sum, it was computed twice
 
 
-class Text:
+class TrackedInput:
     """A batch of texts, [batch, position, feature], or of pictures, [batch, row, col, feature], as a module's input.
 
     Everything derived from it shares this object. The positions of a picture are numbered in row-major order.
@@ -36,7 +36,7 @@ class Text:
         self.size = self.batch, self.positions = shape[0], math.prod(shape[1:-1])
 
 
-UNKNOWN_TEXT = Text((0, 0, 0))
+UNKNOWN_INPUT = TrackedInput((0, 0, 0))
 
 
 @dataclass(eq=False)
@@ -53,12 +53,12 @@ class Origin:
         other: the second factor's text, for scores.
     """
 
-    text: Text
+    text: TrackedInput
     features: tuple[int, ...]
     is_whole: bool
     replay: Replay
     is_softmax: bool = False
-    other: Text | None = None
+    other: TrackedInput | None = None
 
     @property
     def position_counts(self) -> tuple[int, ...]:
@@ -83,7 +83,7 @@ class Coordinates(NamedTuple):
     queries: int
 
 
-class Block(NamedTuple):
+class BlockOrigins(NamedTuple):
     """The weights of a block of a text: their origin, the origin of their values, and the axes of both."""
 
     weights: Origin | None
@@ -93,12 +93,12 @@ class Block(NamedTuple):
     layout: Layout
 
     @property
-    def text(self) -> Text:
+    def text(self) -> TrackedInput:
         """The text of the keys, or of the queries if that is unknown."""
-        if self.values is None and self.weights is not None and self.weights.text is UNKNOWN_TEXT:
-            return self.weights.other or UNKNOWN_TEXT
+        if self.values is None and self.weights is not None and self.weights.text is UNKNOWN_INPUT:
+            return self.weights.other or UNKNOWN_INPUT
         known = self.values or self.weights
-        return known.text if known else UNKNOWN_TEXT
+        return known.text if known else UNKNOWN_INPUT
 
     def coordinates(self) -> Coordinates:
         """Return the indices of each weight in the whole map.
@@ -139,7 +139,7 @@ class Block(NamedTuple):
 
 
 @torch.no_grad()
-def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
+def assemble(parts: Sequence[tuple[BlockOrigins, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
     """Return one map of a text, [head, query, key], and a mask of the same shape, True where a query may attend.
 
     Args:
@@ -170,14 +170,14 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
 
 
 def join_blocks(
-    site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
+    site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, BlockOrigins], batch: int
 ) -> list[Invocation]:
     """Return the invocations of a site, with those that cover blocks of one text joined to one.
 
     Raises:
         ValueError: there is no such text, or the position of a block is unknown.
     """
-    by_text: dict[Text | None, list[int]] = {}
+    by_text: dict[TrackedInput | None, list[int]] = {}
     for number in range(len(invocations)):
         by_text.setdefault(blocks[number].text if number in blocks else None, []).append(number)
     joined: list[Invocation] = []

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from tfviz.look.activation_edits import WEIGHT_SUFFIXES
 from tfviz.look.captured import Capture
+from tfviz.look.recorder import ATTENTION_SUFFIXES
 
 SITE_SUFFIXES = (
     *("output_heads", "input", "query", "key", "value", "query_heads", "key_heads", "value_heads"),
@@ -55,7 +55,7 @@ def activation_sites(activations: Mapping[str, Tensor], batch: int) -> list[Acti
 def check_activation(name: str, tensor: Tensor, batch: int, with_patterns: bool = False) -> None:
     """Raise ValueError unless a site's tensor is an activation, or with `with_patterns` a pattern, of the batch."""
     kind = name.rpartition(".")[2]
-    is_weights = kind in WEIGHT_SUFFIXES and not (with_patterns and kind == "pattern")
+    is_weights = kind in ATTENTION_SUFFIXES and not (with_patterns and kind == "pattern")
     if is_weights or not tensor.is_floating_point() or tensor.dim() not in (3, 4) or tensor.shape[0] != batch:
         raise ValueError(
             f"{name} is {list(tensor.shape)}, {tensor.dtype}; name sites of activations, [batch, position, dim] or "

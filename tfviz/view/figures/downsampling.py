@@ -33,7 +33,7 @@ def read_head(
     if pool_size == 1 or not isinstance(source, LazyAttention):
         return maps[layer, head], maps.allowed(layer, head), 1
     return (
-        source.tile(head, pool_size=pool_size) if all_rows else source.sketch(head, pool_size),
+        source.max_pool(head, pool_size=pool_size) if all_rows else source.sketch(head, pool_size),
         source.allowed_blocks(head, pool_size),
         pool_size,
     )
@@ -43,7 +43,7 @@ def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int
     """Return the query and the key of a head's largest weight, and that weight; the first of several equal ones."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
-        coarse = maps.tile(layer, head, pool_size=SEARCH_BLOCK_CELLS)
+        coarse = maps.max_pool(layer, head, pool_size=SEARCH_BLOCK_CELLS)
         row, col = (SEARCH_BLOCK_CELLS * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
         cells = maps[layer, head, row : row + SEARCH_BLOCK_CELLS, col : col + SEARCH_BLOCK_CELLS]
     cells = maps[layer, head] if cells is None else cells

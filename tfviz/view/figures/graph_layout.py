@@ -26,7 +26,7 @@ class Box(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class GraphLayout:
     """Positions (x, y) of all boxes and edges, in points from the top left corner.
 
     Attributes:
@@ -42,7 +42,7 @@ class Layout:
     edges: list[list[Point]]
 
 
-def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Layout:
+def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> GraphLayout:
     """Return a layout with each box below its parents; a box without parents is one layer above its first child.
 
     Args:
@@ -75,7 +75,7 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> La
         for bend in bends:
             points += [tops[bend], (tops[bend][0], tops[bend][1] + heights[layer_of[bend]])]
         edges.append([*points, tops[last]])
-    return Layout(right - left, y[-1] + heights[-1] + MARGIN, tops[: len(boxes)], edges)
+    return GraphLayout(right - left, y[-1] + heights[-1] + MARGIN, tops[: len(boxes)], edges)
 
 
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:

@@ -130,7 +130,7 @@ class MapsOnImage:
         """
         along = slice(token, token + 1)
         part = (along, slice(None)) if side == "rows" else (slice(None), along)
-        weights, allowed = self.maps.tile(layer, head, *part).flatten(), self.maps.allowed(layer, head, *part)
+        weights, allowed = self.maps.max_pool(layer, head, *part).flatten(), self.maps.allowed(layer, head, *part)
         open_cells = torch.ones_like(weights) if allowed is None else allowed.flatten()
         grid = self._grid(side)
         cells = [values[grid.patches].view(grid.rows, grid.columns) for values in (weights, open_cells.bool())]

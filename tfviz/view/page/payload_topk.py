@@ -85,7 +85,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top_k: int) -> TopKeys
     found: list[list[Tensor]] = []
     largest_other = shown = total = 0.0
     for start in range(0, queries, chunk):
-        rows = maps.tile(layer, head, slice(start, start + chunk))
+        rows = maps.max_pool(layer, head, slice(start, start + chunk))
         if not is_quantizable(rows):
             raise ValueError(
                 f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"

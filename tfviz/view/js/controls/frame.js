@@ -53,7 +53,7 @@ export class Frame {
     this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
-    this.tables = h("div", { class: "data-tables", tabIndex: 0, ...region });
+    this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
     this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
     this.help = h(
       "details",

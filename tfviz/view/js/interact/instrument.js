@@ -131,7 +131,7 @@ export class Instrument {
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
-    this.sentence = h("p", { class: "result-summary" });
+    this.sentence = h("p", { class: "summary" });
     frame.header.after(this.sentence);
     // The screen may grow while the card keeps its width.
     this.screen = new ResizeObserver(([{ contentRect }]) => this.fitScreen(contentRect.width));

@@ -211,6 +211,7 @@ export class ClassifyStudio extends TextStudio {
   clearShading() {
     for (const span of this.words.spans) span.style.color = "";
     this.effects.shadeAll(this.label, true);
+    if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
   }
 
   /** @param {Place} place */
