@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from tfviz.look import capture
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.axes import Heads, layout, parse_axes
+from tfviz.look.axes import HeadCounts, layout, parse_axes
 
 B, H, W, Q, K, D = 2, 3, 4, 5, 7, 6
 
@@ -127,14 +127,14 @@ UNFIT = {
 @pytest.mark.parametrize("axes", UNFIT)
 def test_parse_axes_rejects_mismatched_axes(axes):
     with pytest.raises(ValueError, match=UNFIT[axes]):
-        parse_axes(axes, (B, H, Q, K), Heads())
+        parse_axes(axes, (B, H, Q, K), HeadCounts())
 
 
 @pytest.mark.parametrize(
     ("axes", "shape"), [("b h q k", (B, H, Q, K)), ("(b h=3) q k", (B * H, Q, K)), ("h q k", SOFT[0].shape)]
 )
 def test_axes_argument_overrides_module_attributes(axes, shape):
-    found = parse_axes(axes, shape, Heads(count=4))
+    found = parse_axes(axes, shape, HeadCounts(count=4))
     assert found.sizes[1:] == (H, Q, K)
     assert torch.equal(found.to_bhqk(SOFT[: found.sizes[0]].reshape(shape)), SOFT[: found.sizes[0]])
 
@@ -142,13 +142,13 @@ def test_axes_argument_overrides_module_attributes(axes, shape):
 def test_layout_round_trips():
     torch.manual_seed(1)
     for shape, roles, heads in [
-        ((B, Q, H, K), ["shared", "q", "shared", "k"], Heads(H)),
-        ((B * H, Q, K), ["shared", "q", "k"], Heads(H)),
-        ((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset([B]))),
-        ((K, Q), ["k", "q"], Heads()),
-        ((B, K), ["shared", "k"], Heads()),
-        ((B, W, H, Q, K), ["shared", "shared", "shared", "q", "k"], Heads(H)),
-        ((B, 2, 3, K), ["shared", "shared", "q", "k"], Heads(6, 2)),
+        ((B, Q, H, K), ["shared", "q", "shared", "k"], HeadCounts(H)),
+        ((B * H, Q, K), ["shared", "q", "k"], HeadCounts(H)),
+        ((B * H, W, Q, K), ["shared", "shared", "q", "k"], HeadCounts(H, None, frozenset([B]))),
+        ((K, Q), ["k", "q"], HeadCounts()),
+        ((B, K), ["shared", "k"], HeadCounts()),
+        ((B, W, H, Q, K), ["shared", "shared", "shared", "q", "k"], HeadCounts(H)),
+        ((B, 2, 3, K), ["shared", "shared", "q", "k"], HeadCounts(6, 2)),
     ]:
         axes, x = layout(shape, roles, heads), torch.randn(shape)
         assert axes.to_bhqk(x).shape == axes.sizes
@@ -187,7 +187,7 @@ def test_channel_attention_warns(fused):
 @pytest.mark.parametrize(("batches", "sizes"), [([B], (B * W, H, Q, K)), ([B, B * H], (B * H, W, Q, K)), ([], None)])
 def test_layout_uses_batch_sizes_to_split_heads(batches, sizes):
     """Six of a first axis are two texts of three heads, unless the model was given a batch of six."""
-    found = layout((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset(batches)))
+    found = layout((B * H, W, Q, K), ["shared", "shared", "q", "k"], HeadCounts(H, None, frozenset(batches)))
     assert found.sizes == (sizes or (B * H, W, Q, K))
 
 
