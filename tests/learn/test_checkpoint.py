@@ -14,8 +14,8 @@ import pytest
 import torch
 from operating_systems import make_pipe, posix
 from safetensors.torch import load_file, save_file, save_model
-from test_fit import equal_states, gpt, run, state_of, train, windows
 from torch import nn
+from trainings import equal_states, gpt, run, state_of, train, windows
 
 from tfviz.learn import adamw, checkpoint
 from tfviz.models import GPT

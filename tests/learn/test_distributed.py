@@ -14,9 +14,9 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
-from test_fit import gpt, ragged, train, translator, windows
 from torch import nn
 from torch.distributed.fsdp import fully_shard
+from trainings import gpt, ragged, train, translator, windows
 
 import tfviz
 from tfviz.learn import checkpoint, evaluate, losses, muon

@@ -5,9 +5,9 @@ from functools import partial
 import pytest
 import torch
 import transformers
-from test_fit import TEXT, train
 from torch.nn import functional
 from torch.utils.data import DataLoader
+from trainings import TEXT, train
 
 from tfviz.learn import evaluate, losses
 

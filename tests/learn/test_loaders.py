@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 import torch
-from test_fit import TEXT, equal_states, gpt, run, state_of, train, windows
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from trainings import TEXT, equal_states, gpt, run, state_of, train, windows
 
 from tfviz.learn import checkpoint, evaluate, fit, losses
 from tfviz.learn.batch import Epochs, split, tensors

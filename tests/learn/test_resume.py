@@ -15,8 +15,8 @@ import pytest
 import torch
 from default_signals import DEFAULT_SIGNALS
 from operating_systems import posix
-from test_fit import TEXT, equal_states, gpt, run, state_of, train, windows
 from torch import nn
+from trainings import TEXT, equal_states, gpt, run, state_of, train, windows
 
 import tfviz
 from tfviz.learn import checkpoint, losses, muon, schedule

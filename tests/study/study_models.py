@@ -109,3 +109,43 @@ def call(model, prompt):
 
 def first(output):
     return output[0] if isinstance(output, tuple | list) else output
+
+
+def score(logits):
+    """No linear function of the logits, of all texts and of more than one position."""
+    logs = logits.log_softmax(-1)
+    if logits.dim() == 2:
+        return logs[:, 2].sum() + 0.3 * logits[1, 4]
+    return logs[:, -1, 5].sum() + 0.3 * logits[1, 0, 3] - logs[2, 2, 1]
+
+
+def run(model, prompt, hooked=None, change=None, at="input"):
+    """Logits, where one module's input or output passes through a function."""
+    if hooked is None:
+        return call(model, prompt)
+    module = model.get_submodule(hooked)
+    if at == "input":
+        handle = module.register_forward_pre_hook(lambda _, args: (change(args[0]), *args[1:]))
+    else:
+
+        def hook(_, __, output):
+            changed = change(first(output))
+            return (changed, *output[1:]) if isinstance(output, tuple) else changed
+
+        handle = module.register_forward_hook(hook)
+    try:
+        return call(model, prompt)
+    finally:
+        handle.remove()
+
+
+def recorded(model, prompt, module, at):
+    kept = []
+    run(model, prompt, module, lambda tensor: kept.append(tensor.detach().clone()) or tensor, at)
+    return kept[0]
+
+
+def cut(tensor, heads, head, position):
+    """The part of [batch, position, heads * dim] that is one head's, one position's, or both."""
+    parts = tensor.unflatten(-1, (heads or 1, -1))
+    return parts[:, slice(None) if position is None else position, slice(None) if head is None else head]

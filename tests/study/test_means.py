@@ -2,8 +2,7 @@
 
 import pytest
 import torch
-from study_models import FAMILIES, IDS, MASK, build, call, prompts
-from test_patching import cut, recorded, run, score
+from study_models import FAMILIES, IDS, MASK, build, call, cut, prompts, recorded, run, score
 
 from tfviz import look, study
 

@@ -1,13 +1,11 @@
 """Still pictures of links, words, alignments, comparisons and steps: exact contents and input checks."""
 
-import base64
-import io
 import itertools
-import logging
 
 import numpy
 import pytest
 import torch
+from figure_checks import NASTY, SHAPES, draws, maps, panels, sound
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
@@ -18,18 +16,7 @@ from tfviz.view.figures import attention, heatmap, links, palette
 from tfviz.view.figures import text as running_text
 from tfviz.view.spec import DIFFERENCE_SCALE
 
-NASTY = [
-    "漢字", "👩‍👧", "שלום", "$x_$ $", "a\nb\tc", "", " ", "\ud800", "</script>", "x" * 99, "\n", "\\frac{", "%s{0}",
-    "\x7f", "\u200b",
-]  # fmt: skip
 SENTENCE = ["The", "animal", "did", "not", "cross", "the", "street", "because", "it", "was", "tired"]
-
-
-def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, **given):
-    scores = torch.randn(layers, heads, queries, keys, generator=torch.Generator().manual_seed(seed)) * 2
-    mask = torch.ones(queries, keys, dtype=torch.bool).tril() if causal else None
-    scores = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
-    return AttentionMaps(scores.softmax(-1), mask=mask, **given)
 
 
 def sentence(words=SENTENCE, **given):
@@ -50,44 +37,6 @@ VIEWS = {
     "compare two sizes": lambda: attention.compare(maps(), maps(1, 1, 3, 3)),
     "steps": lambda: attention.steps(growing(3)),
 }
-
-
-def sound(make, caplog, path):
-    """A picture in pixels and in words, without a word in the log; the same each time; as large in the dark.
-
-    That the same figure gives the same PNG is known from `test_view`; the SVG says that it is the same.
-    """
-    first, again = make(), make()
-    data, _ = first._repr_mimebundle_()
-    assert data["text/plain"] == repr(first) == first.summary
-    assert len(first.summary.splitlines()) == 2
-    light, dark = base64.b64decode(data["image/png"]), first._png("dark")
-    assert first.save(path / "first.svg").read_bytes() == again.save(path / "again.svg").read_bytes()
-    assert light != dark
-    assert light[16:24] == dark[16:24]
-    assert warnings(caplog) == []
-
-
-def warnings(caplog):
-    return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
-
-
-def draws(picture, caplog, *kinds):
-    """Draws, as a small PNG at least, without a word in the log; no side is absurd."""
-    caplog.clear()
-    with palette.theme():
-        figure = picture.figure()
-        for kind in ("png", *kinds):
-            figure.savefig(io.BytesIO(), format=kind, dpi=50)
-        box = figure.get_tightbbox()
-    assert warnings(caplog) == []
-    assert 0.25 < box.width < 50
-    assert 0.25 < box.height < 50
-
-
-def panels(figure):
-    """The axes with a heatmap, without the colourbars."""
-    return [axes for axes in figure.axes if axes.images]
 
 
 def lines(picture, style="light"):
@@ -130,9 +79,6 @@ def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_
 )
 def test_unusual_text_is_drawn_anywhere(make, caplog):
     draws(make(sentence(NASTY)), caplog, "svg")
-
-
-SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (2, 2, 40, 2), (1, 12, 3, 3), (1, 1, 450, 450)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)

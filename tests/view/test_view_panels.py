@@ -3,8 +3,8 @@
 import numpy
 import pytest
 import torch
-from test_side_by_side import NASTY, SHAPES, draws, maps, sound
-from test_side_by_side import panels as drawn
+from figure_checks import NASTY, SHAPES, draws, maps, sound
+from figure_checks import panels as drawn
 
 from tfviz import view
 from tfviz.look import AttentionMaps
