@@ -100,11 +100,11 @@ def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Capture | No
 def looked(maps: AttentionMaps, rounds: int) -> list[list[str]]:
     tokens = maps.shape[3]
     middle = tokens * 5 // 8
-    opened = [clock(lambda head=head: maps.tile(0, head, pool_size=32)) for head in range(min(rounds + 1, HEADS))][1:]
+    opened = [clock(lambda head=head: maps.max_pool(0, head, pool_size=32)) for head in range(min(rounds + 1, HEADS))][1:]
 
     def step(side: int) -> Callable[[], object]:
         rows, keys = slice(middle, middle + side), slice(middle - side, middle)
-        return lambda: maps.tile(0, 1, rows, keys, max(1, side // 1024))
+        return lambda: maps.max_pool(0, 1, rows, keys, max(1, side // 1024))
 
     zooms = {side: median(clock(step(side)) for _ in range(5 * rounds)) for side in (4096, 2048, 1024)}
     row = median(clock(lambda: maps[0, 1, tokens - 2]) for _ in range(5 * rounds))
