@@ -6,12 +6,14 @@ import re
 from collections.abc import Callable
 from typing import TypedDict
 
+import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
 from tfviz.look import ablate, capture
 
 MAX_HEADS = 96  # of a larger model, the first head is opened without ablation
+MIN_FOCUS = 3.0  # times an even share that a focused head's strongest key gets, on average
 
 
 class HeadState(TypedDict):
@@ -21,7 +23,9 @@ class HeadState(TypedDict):
     head: int
 
 
-def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
+def strongest_head(
+    model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor], focused: bool = False
+) -> HeadState:
     """Return the head whose ablation changes the probabilities most, by the sum of absolute differences.
 
     Return the first head if there are more than `MAX_HEADS`, no patterns can be captured, or the sites differ in more
@@ -31,6 +35,7 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
         model: called with `inputs`.
         inputs: ids [1, position], or pixels [1, channel, height, width].
         logits_of: returns the logits, with the choices on the last axis, from the model's output.
+        focused: whether to skip heads that look almost evenly, whose maps show nothing, if there are others.
     """
     first: HeadState = {"layer": 0, "head": 0}
 
@@ -44,6 +49,9 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
         if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in captured}) > 1:
             return first
         changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
+        focus = {site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] for site, pattern in captured.items()}
+    if focused and any(bool((each >= MIN_FOCUS).any()) for each in focus.values()):
+        changes = {site: torch.where(focus[site] >= MIN_FOCUS, changes[site], 0) for site in captured}
     worst = 0.0
     for layer, site in enumerate(captured):
         head = int(changes[site].argmax())

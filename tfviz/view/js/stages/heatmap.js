@@ -36,6 +36,7 @@ import { legend, swatches, twoValues } from "./legend.js";
 
 const NAME_FONT_SIZE = 12;
 const MIN_NAME_SPACING = 14;
+const MIN_LETTER_CELL = 9; // pixels of a cell that has room for the name of one letter
 const MIN_NAME_GAP = 2; // pixels between two names side by side
 const LEGEND_WIDTH = 64;
 const OUTLINE_MARGIN = 3;
@@ -277,7 +278,11 @@ export class Heatmap {
     const { theme, left, axes } = this;
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
     if (title) pen.text(left, 9, title, { fill: theme.ink, bold: true });
-    else if (axes[1]) pen.text(left, 9, `${axes[1]} →`, { fill: theme.soft });
+    const end = axes[1] ? `${axes[1]} →` : "";
+    const right = left + this.mapWidth;
+    if (title && left + textWidth(title, 12, true) + 24 < right - textWidth(end, 12))
+      pen.text(right, 9, end, { fill: theme.soft, align: "right" });
+    else if (!title && axes[1]) pen.text(left, 9, `${axes[1]} →`, { fill: theme.soft });
   }
 
   /** @param {Pen} pen */
@@ -368,6 +373,20 @@ export class Heatmap {
   }
 
   /**
+   * Return the font size of an axis's names and the pixels from one to the next. Single letters stand closer, in a smaller
+   * font, since a text without every second letter cannot be read.
+   * @param {number} axis
+   * @param {number} cell its size in pixels
+   */
+  nameSize(axis, cell) {
+    const isFlat = axis && !this.hasVerticalNames;
+    const spacing = isFlat ? widestText(this.labels[axis]) + MIN_NAME_GAP : MIN_NAME_SPACING;
+    const isDense = cell >= MIN_LETTER_CELL && cell < spacing && !this.hasVerticalNames;
+    if (!isDense || !areLetters(this.labels[axis])) return { size: NAME_FONT_SIZE, spacing };
+    return { size: Math.min(NAME_FONT_SIZE, cell), spacing: cell };
+  }
+
+  /**
    * Draw the labels of an axis, as many as fit, and always those locked or under the cursor.
    * @param {Pen} pen
    * @param {0 | 1} axis
@@ -379,22 +398,22 @@ export class Heatmap {
     const words = this.labels[axis];
     const [, , width, height] = this.box(0, 0);
     const cell = axis ? width : height;
-    const spacing = axis && !this.hasVerticalNames ? widestText(words) + MIN_NAME_GAP : MIN_NAME_SPACING;
+    const { size, spacing } = this.nameSize(axis, cell);
     const step = Math.max(1, Math.ceil(spacing / cell));
-    const [from, size] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
+    const [from, count] = axis ? [this.window.x, this.window.width] : [this.window.y, this.window.height];
     const near = typeof pointed === "number" ? [...locked, pointed] : [...locked];
     /** @param {number} i @param {boolean} strong */
     const drawWord = (i, strong) => {
       const middle = axis ? this.box(0, i + 0.5)[0] : this.box(i + 0.5, 0)[1];
       const [low, high] = axis ? [this.left, this.left + this.mapWidth] : [this.top, this.top + this.mapHeight];
       if (middle < low || middle > high) return;
-      const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size: NAME_FONT_SIZE };
+      const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size };
       const text = locked.has(i) ? `${words[i]} ●` : words[i];
       if (!axis) pen.text(this.left - 6, middle, text, { ...style, align: "right" });
       else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, rotated: true });
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });
     };
-    for (let i = Math.ceil(from / step) * step; i < Math.min(words.length, from + size); i += step) {
+    for (let i = Math.ceil(from / step) * step; i < Math.min(words.length, from + count); i += step) {
       if (!near.some((other) => Math.abs(other - i) * cell < spacing)) drawWord(i, false);
     }
     near.forEach((i) => drawWord(i, true));
@@ -426,6 +445,9 @@ function widestText(labels) {
   widths.set(labels, widest);
   return widest;
 }
+
+/** Tell whether all labels are single letters. @param {string[]} labels */
+const areLetters = (labels) => labels.every((text) => [...text].length < 2);
 
 /** Return the room that the widest label takes, with a margin around words. @param {string[]} labels */
 const widestLabel = (labels) => widestText(labels) + (labels.some((text) => [...text].length > 1) ? 10 : 0);
