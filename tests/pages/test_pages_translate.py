@@ -136,11 +136,17 @@ def test_strongest_cross_attention_opens_first_with_predicted_words_as_rows(stud
     assert rows == target.tokens(tokens)
     inputs = source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]])
     with torch.no_grad(), look.capture(made) as seen:
-        whole = made(*inputs).softmax(-1)
+        logits = made(*inputs)[0]
+    logits[:, [0, target["[BOS]"]]] = -torch.inf  # neither is ever written
+    unsure = int(logits.softmax(-1)[range(len(tokens)), tokens][: max(1, len(tokens) - 1)].argmin())
 
     def change(layer, head):
         with torch.no_grad(), look.capture(made, edit={f"decoder.{layer}.cross.pattern": look.edits.zero(head)}):
-            return (made(*inputs).softmax(-1) - whole).abs().sum()
+            changed = made(*inputs)[0, unsure].softmax(-1)
+        return (changed - whole).abs().sum()
+
+    with torch.no_grad():
+        whole = made(*inputs)[0, unsure].softmax(-1)
 
     places = itertools.product(range(2), range(seen["decoder.0.cross.pattern"].shape[1]))
     layer, head = max(places, key=lambda place: change(*place))

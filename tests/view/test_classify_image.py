@@ -11,6 +11,7 @@ from torch import nn
 
 from tfviz import look, view
 from tfviz.view.studio.image_requirements import patched_pixels
+from tfviz.view.studio.strongest_head import strongest_head
 
 LABELS = ["cat", "dog", "sea"]
 SITES = ["blocks.0.attention", "blocks.1.attention"]
@@ -210,3 +211,26 @@ def test_model_without_patch_grid_raises():
 
     with pytest.raises(ValueError, match="its 11 tokens fit no grid of 6 × 8 pixels; give grid="):
         image_studio(model=Odd())
+
+
+class Mixing(torch.nn.Module):
+    """Attention of two heads with fixed patterns."""
+
+    def __init__(self, *scores, gain):
+        super().__init__()
+        self.scores, self.gain = torch.stack(scores)[None], torch.tensor(gain)[:, None, None]
+
+    def forward(self, x):
+        values = x[:, None].expand(-1, 2, -1, -1) * self.gain
+        return x + (self.scores.softmax(-1) @ values).sum(1)
+
+
+@pytest.mark.parametrize(("focused", "expected"), [(False, {"layer": 0, "head": 1}), (True, {"layer": 1, "head": 0})])
+def test_picture_opens_on_head_that_does_not_look_evenly(focused, expected):
+    """The head that changes most looks evenly, and so does one of the second layer."""
+    even, sharp = torch.zeros(12, 12), 9 * torch.eye(12)
+    model = torch.nn.Sequential(
+        Mixing(even, even, gain=[0.1, 3.0]), Mixing(sharp, even, gain=[0.2, 0.3]), torch.nn.Linear(5, 4)
+    )
+    x = torch.randn(1, 12, 5, generator=torch.Generator().manual_seed(0))
+    assert strongest_head(model.eval(), x, lambda logits: logits[0, 0], focused) == expected

@@ -141,7 +141,8 @@ def _view_in_page(
     tokens, shares = _greedy(document, decode, memory, len(target))
     inputs = [document["begin"], *tokens[:-1]]
     maps = _cross_attention(decode, memory, inputs)
-    document["state"].update(_strongest_head(decode, memory, inputs, maps))
+    unsure = min(range(max(1, len(tokens) - 1)), key=shares.__getitem__)  # the studio opens there
+    document["state"].update(_strongest_head(decode, memory, inputs, maps, unsure))
     weights = torch.stack([pattern.mean(0) for pattern in maps.values()]).mean(0)
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
@@ -284,9 +285,9 @@ def _cross_attention(decode: Program, memory: Mapping[str, Tensor], text: Sequen
 
 
 def _strongest_head(
-    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor]
+    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor], place: int
 ) -> HeadState:
-    """Return the head of the cross-attention whose ablation changes the probabilities of the written tokens most.
+    """Return the head of the cross-attention whose ablation changes the probabilities at a place of the text most.
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
@@ -295,7 +296,7 @@ def _strongest_head(
         return {"layer": 0, "head": 0}
 
     def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
-        return _logits(decode, memory, text, edit).float().softmax(-1)
+        return _logits(decode, memory, text, edit)[place].float().softmax(-1)
 
     whole = probabilities({})
     changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]
