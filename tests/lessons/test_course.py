@@ -10,7 +10,7 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from small_notebooks import v4
 
-from tfviz.lessons import course, gallery, html_parts, injected_parameters, lesson_page, notebooks, runs
+from tfviz.lessons import course, gallery, html_exporter, html_parts, injected_parameters, lesson_page, notebooks, runs
 from tfviz.lessons.course import Lesson
 from tfviz.lessons.site import search_index
 
@@ -211,3 +211,14 @@ def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (1520, 400)
     plain = v4.new_code_cell("1", outputs=[output])
     assert 'opening"' not in page(tmp_path, "02_plain", title, plain)
+
+
+@pytest.mark.parametrize(
+    ("lines", "draws", "defines", "expected"),
+    [(12, False, False, False), (13, False, False, True), (4, True, False, False), (5, True, False, True),
+     (12, True, True, False), (13, True, True, True)],
+)  # fmt: skip
+def test_long_code_folds_and_code_that_draws_sooner(lines, draws, defines, expected):
+    source = "\n".join(["def twice(x):"] * defines + ["    view.bars(x)"] * (lines - defines))
+    output = v4.new_output("display_data", {"image/png" if draws else "text/plain": ""})
+    assert html_exporter.folds(v4.new_code_cell(source, outputs=[output])) == expected

@@ -15,6 +15,7 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from tfviz.lessons.html_parts import Heading, picture, scrolling_table, without_tags
 
 MAX_OPEN_LINES = 12  # of code; longer code is folded at first
+MAX_OPEN_DRAWING_LINES = 4  # of code that draws a picture and defines nothing
 MAX_NAMES, MAX_COMMENT_LENGTH = 3, 90  # in the summary of folded code
 CLAIMS = {"claims.state": "fill in the numbers of this run", "claims.check": "check what is said against this run"}
 ANCHOR = re.compile(r'<a class="anchor-link".*?</a>', re.DOTALL)  # inserted into headings by nbconvert
@@ -33,10 +34,15 @@ def mathml(formula: str, display: str = "inline") -> str:
 
 
 def folds(cell: Mapping[str, Any]) -> bool:
-    """Return whether the code of a cell is folded at first: hidden in the notebook, settings and imports, or long."""
+    """Return whether the code of a cell is folded at first: hidden in the notebook, settings and imports, or long.
+
+    Code that draws a picture and defines nothing counts as long earlier: the reader came for the picture.
+    """
     hidden, source = cell["metadata"].get("jupyter", {}).get("source_hidden", False), cell["source"].strip()
     prepares = "parameters" in cell["metadata"].get("tags", []) or source.startswith(("import ", "from "))
-    return hidden or prepares or len(source.splitlines()) > MAX_OPEN_LINES
+    draws = any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+    is_drawing = draws and not re.search(r"^(class|def) ", source, re.MULTILINE)
+    return hidden or prepares or len(source.splitlines()) > (MAX_OPEN_DRAWING_LINES if is_drawing else MAX_OPEN_LINES)
 
 
 def code_summary(source: str) -> str:
