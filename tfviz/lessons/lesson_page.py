@@ -30,7 +30,7 @@ from tfviz.lessons.html_parts import (
 
 PROGRESS_BAR = re.compile(r"[^\r\n]*\d%\|[^|\r\n]*\|[^\r\n]*[\r\n]*")  # of tqdm
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
-OPENING_WIDTH, OPENING_QUALITY = 1520, 60  # of the file of the first picture: pixels, and WEBP quality
+OPENING_WIDTH, OPENING_QUALITY = 1520, 80  # of the file of the first picture: pixels, and WEBP quality
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 

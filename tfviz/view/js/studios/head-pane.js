@@ -18,6 +18,7 @@ import { button, gradient, pane } from "./small-elements.js";
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
 const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x to switch off")];
+const PINNED_MARGIN = "0px 0px -200px 0px"; // more than the height of a sentence and its buttons
 const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
@@ -57,9 +58,10 @@ export class HeadPane {
       h("div", { class: "row" }, this.switcher, this.opener),
     );
     this.openedHead = h("div", { class: "inner", hidden: true });
-    // On a telephone the sentence stays in view as long as the heads that it is about are.
-    this.watcher = new IntersectionObserver(([{ isIntersecting }]) =>
-      this.selectedHead.classList.toggle("pinned", isIntersecting),
+    // On a telephone the sentence stays in view as long as the heads that it is about are, above where it stands.
+    this.watcher = new IntersectionObserver(
+      ([{ isIntersecting }]) => this.selectedHead.classList.toggle("pinned", isIntersecting),
+      { rootMargin: PINNED_MARGIN },
     );
     this.watcher.observe(this.model.element);
   }
