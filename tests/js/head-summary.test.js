@@ -8,6 +8,7 @@ import {
   attentionBreadth,
   describeHead,
   describeMap,
+  tagOf,
   countKinds,
   querySentence,
 } from "../../tfviz/view/js/stages/head-summary.js";
@@ -126,5 +127,23 @@ test("a map is described by its tokens alone, and only if its rows are weights",
   assert.equal(describeMap(first, 2), "looks at the first letter in 2 of 2 places.");
   const cross = Grid.of(["le", "chat"], rows, [0.2, 0.8, 0, 0.1, 0.2, 0.7], new Uint8Array(6).fill(OPEN));
   assert.equal(describeMap(cross, 1), "looks from “\u2068chat\u2069” most at “\u2068c\u2069”: 70 % of its attention.");
+  assert.equal(tagOf(first), "first");
+  assert.equal(tagOf(cross), ""); // two texts
   assert.equal(describeMap(Grid.of(rows, rows, [3, 0, 0, 1, 0, 0, 1, 0, 0], state), 0), "");
+});
+
+test("a head that has a kind in most places is tagged with it", () => {
+  const rows = ["a", "b", "a", "d"];
+  const state = new Uint8Array(16).fill(OPEN);
+  /** @param {number[]} keys of each query */
+  const tag = (keys) => {
+    const weights = new Float32Array(16);
+    keys.forEach((key, query) => (weights[4 * query + key] = 1));
+    return tagOf(Grid.of(rows, rows, weights, state));
+  };
+  assert.equal(tag([0, 1, 2, 3]), "itself");
+  assert.equal(tag([0, 0, 1, 2]), "1 back");
+  assert.equal(tag([0, 2, 3, 3]), "1 ahead");
+  assert.equal(tag([0, 3, 1, 2]), "1 back");
+  assert.equal(tag([1, 3, 3, 1]), ""); // two ahead, one ahead, two back: none in half of the places that count
 });

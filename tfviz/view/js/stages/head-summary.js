@@ -20,9 +20,13 @@ function distanceWords(distance, unit) {
   return `looks ${NUMBER_WORDS[far]} ${unit}${far > 1 ? "s" : ""} ${distance < 0 ? "back" : "ahead"}`;
 }
 
+/** @type {(distance: number) => string} */
+const distanceTag = (distance) => (distance ? `${Math.abs(distance)} ${distance < 0 ? "back" : "ahead"}` : "itself");
+
 /**
  * @typedef {object} AttentionKind where the strongest key of a query lies
  * @property {string} kind
+ * @property {string} tag the same in a word or two
  * @property {(unit: string) => string} words
  * @property {(query: number, key: number, ids: number[]) => boolean} is
  * @property {number} [distance] of the key, where that is the kind: few queries may have a key so far away
@@ -32,21 +36,24 @@ function distanceWords(distance, unit) {
 const ATTENTION_KINDS = [
   ...[0, ...Array.from({ length: MAX_DISTANCE }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
     kind: `at ${distance}`,
+    tag: distanceTag(distance),
     distance,
     words: (/** @type {string} */ unit) => distanceWords(distance, unit),
     is: (/** @type {number} */ query, /** @type {number} */ key) => key - query === distance,
   })),
   {
     kind: "induction",
+    tag: "induction",
     words: (unit) => `looks at what followed the same ${unit} before`,
     is: (query, key, ids) => ids.length > 0 && key > 0 && key < query && ids[key - 1] === ids[query],
   },
   {
     kind: "duplicate",
+    tag: "the same",
     words: (unit) => `looks at the same ${unit} before`,
     is: (query, key, ids) => key < query && ids.length > 0 && ids[key] === ids[query],
   },
-  { kind: "first", words: (unit) => `looks at the first ${unit}`, is: (_, key) => key === 0 },
+  { kind: "first", tag: "first", words: (unit) => `looks at the first ${unit}`, is: (_, key) => key === 0 },
 ];
 
 /**
@@ -73,7 +80,7 @@ function isEven(grid, query, top) {
  * Count how often each kind holds for the strongest key of a query.
  * @param {Grid} grid
  * @param {number[]} ids of rows and columns if both are the same text, else empty
- * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number, queries: number }[]} the most
+ * @returns {{ kind: string, tag: string, words: (unit: string) => string, count: number, of: number, queries: number }[]} the most
  *   frequent first; `of`: of how many queries that may look at such a key
  */
 export function countKinds(grid, ids) {
@@ -82,8 +89,9 @@ export function countKinds(grid, ids) {
   const uneven = queries.filter(([query, key]) => !isEven(grid, query, key));
   const mayLook = (/** @type {number} */ query, /** @type {number} */ key) =>
     key >= 0 && key < grid.cols.length && grid.hasState(query, key, OPEN);
-  return ATTENTION_KINDS.map(({ kind, words, is, distance }) => ({
+  return ATTENTION_KINDS.map(({ kind, tag, words, is, distance }) => ({
     kind,
+    tag,
     words,
     count: uneven.filter(([query, key]) => is(query, key, ids)).length,
     of: distance === undefined ? queries.length : queries.filter(([query]) => mayLook(query, query + distance)).length,
@@ -143,7 +151,7 @@ function hasWeights(grid) {
   });
 }
 
-/** What is said of a map whatever query is pointed at: computed once, since a pointer asks at each move. @type {WeakMap<Grid, { kind: string, unit: string } | null>} null: not of weights */
+/** What is said of a map whatever query is pointed at: computed once, since a pointer asks at each move. @type {WeakMap<Grid, { kind: string, tag: string, unit: string } | null>} null: not of weights */
 const summaries = new WeakMap();
 
 /** @param {Grid} grid */
@@ -151,10 +159,20 @@ function summarized(grid) {
   const { rows, cols } = grid;
   const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
   const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
-  if (!sameText) return { unit, kind: "" };
+  if (!sameText) return { unit, kind: "", tag: "" };
   const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
-  return { unit, kind: kindSentence(grid, ids, unit) };
+  return { unit, kind: kindSentence(grid, ids, unit), tag: mainKind(grid, ids)?.tag ?? "" };
 }
+
+/** Return the summary of a map, computed once; null if its numbers are no weights. @param {Grid} grid */
+function summaryOf(grid) {
+  let summary = summaries.get(grid);
+  if (summary === undefined) summaries.set(grid, (summary = hasWeights(grid) ? summarized(grid) : null));
+  return summary;
+}
+
+/** Return in a word or two what a head looks at from at least half of the queries; empty if there is no such kind. @param {Grid} grid */
+export const tagOf = (grid) => summaryOf(grid)?.tag ?? "";
 
 /**
  * Describe in a sentence what a head does, from its map alone: by kinds of keys where both axes are one text, else by
@@ -163,21 +181,25 @@ function summarized(grid) {
  * @param {number} query
  */
 export function describeMap(grid, query) {
-  let summary = summaries.get(grid);
-  if (summary === undefined) summaries.set(grid, (summary = hasWeights(grid) ? summarized(grid) : null));
+  const summary = summaryOf(grid);
   return summary === null ? "" : summary.kind || describeQuery(grid, summary.unit, query);
 }
 
+/** Return the kind of key that a head looks at from at least half of the queries, if there is one. @param {Grid} grid @param {number[]} ids */
+function mainKind(grid, ids) {
+  const [best] = countKinds(grid, ids);
+  return best.queries > 1 && best.count >= best.queries / 2 ? best : null;
+}
+
 /**
- * Describe the kind of key that a head looks at from at least half of the queries; empty if there is none.
+ * Describe the main kind of key that a head looks at; empty if there is none.
  * @param {Grid} grid
  * @param {number[]} ids
  * @param {string} unit
  */
 function kindSentence(grid, ids, unit) {
-  const [best] = countKinds(grid, ids);
-  if (!(best && best.queries > 1 && best.count >= best.queries / 2)) return "";
-  return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
+  const best = mainKind(grid, ids);
+  return best ? `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.` : "";
 }
 
 /**

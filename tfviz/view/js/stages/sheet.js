@@ -3,14 +3,13 @@
 
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
-import { OPEN } from "../base/grid.js";
+import { Grid, OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 
-/** @import { Grid } from "../base/grid.js" */
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
 /** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
 /**
@@ -22,6 +21,7 @@ import { textWidth } from "../base/pen.js";
  * @property {Point[]} marked
  * @property {number | null} [row] the query to mark in every head
  * @property {number[][]} [outlined] the cells to outline in every head, [query, key]
+ * @property {(grid: Grid) => string} [tagOf] what a head does, in a word or two
  * @property {boolean} [focused]
  */
 /**
@@ -138,15 +138,18 @@ export class Sheet {
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
-  drawHeads(pen, { grids, thumbs, row = null, outlined = [] }) {
+  drawHeads(pen, { grids, thumbs, row = null, outlined = [], tagOf }) {
     for (let layer = 0; layer < this.part.layers; layer++)
       for (let head = 0; head < this.part.heads; head++) {
         const [x, y, w, h] = this.box(layer, head);
         const grid = (thumbs ?? grids).get(`${layer}.${head}`);
         if (grid) pen.image(this.thumb(grid, w, h, pen.ratio), x, y);
         pen.rect(x, y, w, h, { stroke: this.theme.line, lineWidth: 0.5 });
-        if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
-        if (grid && !thumbs) this.outlineCells(pen, grid, outlined, [x, y, w, h]);
+        if (!grid) continue;
+        if (row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
+        if (thumbs) continue;
+        this.outlineCells(pen, grid, outlined, [x, y, w, h]);
+        if (grid instanceof Grid && tagOf) this.drawTag(pen, grid, tagOf(grid), [x, y, w]);
       }
   }
 
@@ -178,6 +181,27 @@ export class Sheet {
     const height = Math.max(3, step);
     const top = Math.min(thumbHeight - height, Math.max(0, (row + 0.5) * step - height / 2));
     pen.rect(x, y + top, width, height, { stroke: this.theme.ink, lineWidth: 1 });
+  }
+
+  /**
+   * Write what a head does into its upper right corner, where a causal mask leaves room.
+   * @param {Pen} pen
+   * @param {Grid} grid
+   * @param {string} tag
+   * @param {number[]} box
+   */
+  drawTag(pen, grid, tag, [x, y, width]) {
+    const needed = textWidth(tag, FONT_SIZE) + 8;
+    const isFree = [0, 0.2].every(
+      (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== OPEN,
+    );
+    if (!tag || !isFree || needed > 0.7 * width) return;
+    pen.rect(x + width - needed - 1, y + 1, needed, FONT_SIZE + 6, { fill: this.theme.page });
+    pen.text(x + width - needed / 2 - 1, y + 4 + FONT_SIZE / 2, tag, {
+      fill: this.theme.ink,
+      size: FONT_SIZE,
+      align: "center",
+    });
   }
 
   /**
