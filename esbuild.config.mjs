@@ -34,7 +34,7 @@ const LIMITS = {
   "patching-widget.js": 177_100,
   "patching.js": 176_700,
   "site-search.js": 22_600,
-  "studios-widget.js": 250_000,
+  "studios-widget.js": 250_100,
   "studios.js": 249_600,
 };
 

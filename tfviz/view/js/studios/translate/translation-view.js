@@ -67,7 +67,7 @@ export class TranslationView {
     const reset = () => studio.store.set({ prefix: [], steps: 0, ...NO_CHOICE });
     const resetButton = button("Start over", reset, { title: "nothing written, nothing forced" });
     const steps = [this.runButton, stepButton, backButton, resetButton];
-    const buttons = h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps);
+    const buttons = h("div", { class: "row steps", role: "group", "aria-label": "Search" }, ...steps);
     const title = h("h4", {}, "Its translation");
     return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
   }
