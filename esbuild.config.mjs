@@ -31,11 +31,11 @@ const LIMITS = {
   "maps.js": 102_900,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 177_100,
-  "patching.js": 176_700,
+  "patching-widget.js": 178_800,
+  "patching.js": 178_400,
   "site-search.js": 22_600,
-  "studios-widget.js": 250_100,
-  "studios.js": 249_600,
+  "studios-widget.js": 251_800,
+  "studios.js": 251_300,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -14,6 +14,7 @@ import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
 import { describeHead } from "../stages/head-summary.js";
 import { introduction } from "./introductions.js";
+import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
 import { tryButtons } from "./examples.js";
@@ -84,6 +85,8 @@ export class Studio {
   examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
   /** @type {HTMLElement | null} */
   textPane = null;
+  /** @type {LookArcs | undefined} */
+  arcs;
 
   /** Why the text cannot be read; "": it can be. */
   problem = "";
@@ -178,6 +181,7 @@ export class Studio {
   buildPanes({ text, textTitle, prediction, predictionTitle }) {
     const { frame, headPane } = this;
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
+    this.arcs = new LookArcs(this.textPane);
     const panes = h(
       "div",
       { class: "stage panes" },

@@ -20,6 +20,8 @@ import { joinPresent } from "../small-elements.js";
 
 /** An editable text over shaded tokens. */
 export class TextEditor {
+  /** @type {import("./look-arcs.js").Looked[]} the pieces that are shaded */
+  looked = [];
   /** @type {Token[]} */
   tokens = [];
   /** @type {HTMLElement[]} */
@@ -84,16 +86,18 @@ export class TextEditor {
 
   /**
    * @param {Token[]} tokens
-   * @param {(place: number) => { background: string, ink: string } | null} shade
+   * @param {(place: number) => { background: string, ink: string, code: number } | null} shade
    * @param {number | null} from the query
    */
   show(tokens, shade, from) {
     if (this.composing) return;
     if (!this.isShowing(tokens)) this.render(tokens);
+    this.looked = [];
     this.tokens = tokens;
     this.spans.forEach((span, place) => {
       const { kind = "", title = "", sign = "" } = tokens[place];
       const colours = shade(place);
+      if (colours) this.looked.push({ element: span, code: colours.code });
       const classes = ["token", kind, place === from && "from"];
       span.className = joinPresent(classes);
       span.style.backgroundColor = colours?.background ?? "";
@@ -103,6 +107,11 @@ export class TextEditor {
       if (sign) span.dataset.sign = sign;
       else delete span.dataset.sign;
     });
+  }
+
+  /** Return the element of a token; null without one. @param {number | null} place */
+  spanOf(place) {
+    return this.spans[place ?? -1] ?? null;
   }
 
   /** @param {HTMLElement} span @param {Token} token */
