@@ -31,7 +31,7 @@ SHARDED += ["--fsdp_transformer_layer_cls_to_wrap=Block"]
 
 def launch(launcher, *script, folder):
     variables = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    variables["PYTHONPATH"] = str(Path(tfviz.__file__).parents[1])
+    variables["PYTHONPATH"] = os.pathsep.join(map(str, (Path(tfviz.__file__).parents[1], Path(__file__).parents[1])))
     command = [sys.executable, *launcher, *map(str, script)]
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, encoding="utf-8", timeout=600)
     assert done.returncode == 0, done.stderr
