@@ -32,7 +32,7 @@ pytest_plugins = ["browser"]
 WORDS = ["a", "red", "<b>house</b>", "and", "the", "sea"]
 WHITE = Image.new("RGB", (80, 60), "white")
 BOX = (3, 20)  # where a picture without words above it begins
-PALE, STRONG = 0.55, 0.88
+PALE, STRONG = 0.7, 0.75
 
 
 def vit_maps(layers=2, heads=3, **given):
