@@ -120,7 +120,7 @@ def token_ids(**tensors: Tensor) -> None:
 
     >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
     Traceback (most recent call last):
-    ValueError: prompt is float32; ids are integers from 0 on (int64), such as a tokenizer's encode gives
+    ValueError: prompt is float32; ids are integers from 0 on (int64), such as a tokenizer's encode returns
     """
     for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
@@ -128,7 +128,7 @@ def token_ids(**tensors: Tensor) -> None:
             continue
         if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
             raise ValueError(
-                f"{name} is {kind}; ids are integers from 0 on (int64), such as a tokenizer's encode gives"
+                f"{name} is {kind}; ids are integers from 0 on (int64), such as a tokenizer's encode returns"
             )
         if ids.dtype.is_signed and not ids.is_meta and ids.min() < 0:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are integers from 0 on")

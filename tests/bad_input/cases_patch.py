@@ -60,7 +60,7 @@ CASES = [
     ("patch(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
     (
         "patch(tokenizer=CharacterTokenizer('ab'), corrupt='aab', clean='bbb')",
-        "the model chooses among 3 tokens, .* has 2",
+        "the model has logits for 3 tokens, .* has 2",
     ),
     ("patch(model=sick())", "the model's logits are not finite"),
     ("patch(model=nn.Flatten())", "Flatten has no weights; give a model that was trained"),

@@ -70,5 +70,5 @@ CASES = [
         "program(ids, edit={program.sites[0]: lambda weights, site: weights * len(site)})['output'].shape",
         "= torch.Size\\(\\[1, 3, 11\\]\\)",
     ),
-    ("portable.export(gpt, ids, 3)", "GPT cannot be called with these"),
+    ("portable.export(gpt, ids, 3)", "GPT cannot be called with the example inputs"),
 ]

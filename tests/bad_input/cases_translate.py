@@ -36,7 +36,7 @@ CASES = [
     ("translate(tokenizers=[])", "there are 0 tokenizers; give one for both languages, or two"),
     ("translate(tokenizers=[tokenizer, ByteTokenizer()])", "tokenizers has .*; give tokenizers such as those of text"),
     ("translate(tokenizers=larger)", "the model reads fewer than the 12 tokens of the source's tokenizer"),
-    ("translate(tokenizers=[tokenizer, larger])", "the model chooses among 10 tokens, the target's tokenizer has 12"),
+    ("translate(tokenizers=[tokenizer, larger])", "the model has logits for 10 tokens, the target's tokenizer has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
     ("translate(sentence='', eos=None)", "the sentence has 0 tokens"),
     ("translate(sentence='').document['source_end']", r"= \[3\]"),

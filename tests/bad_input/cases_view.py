@@ -169,7 +169,7 @@ CASES = [
         "axes names 'two', which is not one of the panels one",
     ),
     ("view.scatter(torch.zeros(1, 2), ['a' * 10_000], 't')._png('light')[:4]", "= PNG"),
-    ("view.flow(lambda x: x + 1, torch.ones(2))", "source of <lambda> is not at hand; give a function"),
+    ("view.flow(lambda x: x + 1, torch.ones(2))", "source code of <lambda> is not available; give a function"),
     ("view.flow(nn.functional.normalize)", "missing 1 required positional argument: 'input'"),
     ("repr(view.flow(nn.functional.normalize, torch.ones(2, 3))).split()[-1]", "= 'denom'$"),
     (

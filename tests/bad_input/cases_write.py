@@ -35,9 +35,9 @@ CASES = [
     ("write(tokenizer=None)", "tokenizer is None, which a page cannot encode with"),
     (
         "write(tokenizer=ByteTokenizer())",
-        "the model chooses among 3 tokens, the tokenizer has 256: give the model's own",
+        "the model has logits for 3 tokens, the tokenizer has 256; pass the model's own",
     ),
-    ("write(tokenizer=CharacterTokenizer('ab'))", "the model chooses among 3 tokens, the tokenizer has 2"),
+    ("write(tokenizer=CharacterTokenizer('ab'))", "the model has logits for 3 tokens, the tokenizer has 2"),
     ("write(prompt='')", "the prompt has 0 tokens; the model takes 1 to 8"),
     ("write(prompt='a' * 9)", "the prompt has 9 tokens; the model takes 1 to 8: give a shorter prompt"),
     ("write(prompt='ad')", "character 'd' .U.0064. at place 1 is not among the 3"),
@@ -54,7 +54,7 @@ CASES = [
     ("write(max_bytes=10)", "the model takes .* bytes in a page, max_bytes is 10: keep its weights"),
     (
         "write(kernel=True, tokenizer=CharacterTokenizer('ab'), prompt='b')",
-        "the model chooses among 3 tokens, the tokenizer has 2",
+        "the model has logits for 3 tokens, the tokenizer has 2",
     ),
     ("asks([])", "= the inputs are .*; give ids, numbers from 0 to 2, with their shapes"),
     ("asks([3])", "= the inputs are .*; give ids, numbers from 0 to 2"),

@@ -60,7 +60,7 @@ def test_finished_run_is_replayed_without_writing(tmp_path, monkeypatch):
 
 
 def interrupted(folder, line):
-    """Train, raise Ctrl-C at the so-manyth line that Python executes below `fit` in steps 2 and 3; count the lines."""
+    """Train, raise Ctrl-C at the n-th line that Python executes below `fit` in steps 2 and 3; count the lines."""
     lines = 0
 
     def trace(frame, event, _):

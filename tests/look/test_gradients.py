@@ -75,7 +75,7 @@ def test_relevance_matches_reference():
         expected = expected + cam @ expected
         torch.testing.assert_close(found[layer], expected)
     assert not found.requires_grad
-    with pytest.raises(ValueError, match="give one for each weight"):
+    with pytest.raises(ValueError, match="they must have one shape"):
         measures.relevance(weights, gradients[:1])
     with pytest.raises(ValueError, match="square maps"):
         measures.relevance(weights[..., :3], gradients[..., :3])

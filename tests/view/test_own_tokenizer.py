@@ -69,7 +69,7 @@ def test_studio_accepts_slightly_larger_model_vocabulary(studio, kernel):
 @where
 def test_studio_rejects_smaller_model_vocabulary(studio, kernel):
     make, tokens = STUDIOS[studio]
-    with pytest.raises(ValueError, match=r"(reads fewer than|chooses among).*model's own"):
+    with pytest.raises(ValueError, match=r"(reads fewer than|has logits for).*model's own"):
         make(tokens - 1, kernel=kernel)
 
 
@@ -79,7 +79,7 @@ def test_studio_rejects_much_larger_model_vocabulary(studio, kernel):
     make, tokens = STUDIOS[studio]
     if studio == "classify":
         pytest.skip("a classifier does not say how many tokens it reads")
-    with pytest.raises(ValueError, match=f"chooses among {int(ROOM * tokens) + 1} tokens.*model's own"):
+    with pytest.raises(ValueError, match=f"has logits for {int(ROOM * tokens) + 1} tokens.*model's own"):
         make(int(ROOM * tokens) + 1, kernel=kernel)
 
 

@@ -14,7 +14,7 @@ from tfviz.view.spec import Scale
 pytest_plugins = ["node"]
 SHARES = torch.tensor([[0.5, 0.125, 0.375], [0.125, 0.25, 0.625], [0.0, 0.25, 0.75]])
 WORDS = ("the", "cat", "sat")
-SAID = "\N{NO-BREAK SPACE}"
+NBSP = "\N{NO-BREAK SPACE}"
 
 
 def panel(kind, values, rows=(), columns=(), title="", **more):
@@ -70,7 +70,7 @@ CASES = {
     "hatched": (panel("grid", [[3.0, -math.inf], [3, 3]]), "3 in 3 of 4 cells."),
     "bars": (
         panel("bars", [1.0, 3, 2], WORDS, title="size", unit="GB"),
-        f"Size: largest for “cat” (3{SAID}GB), then “sat” (2{SAID}GB).",
+        f"Size: largest for “cat” (3{NBSP}GB), then “sat” (2{NBSP}GB).",
     ),
     "names of two words": (
         panel("bars", [1.0, 3], ("output projection", "feed-forward layers")),
@@ -93,11 +93,11 @@ CASES = {
     "a line": (panel("lines", [1.0, 2, 5], (), ("x", "y", "z"), "loss"), "Loss: highest at “z” (5)."),
     "a stack": (
         panel("stack", [20.0, 60], ("weights", "Adam's averages"), unit="GB"),
-        f"The largest part is “Adam's averages”, 60{SAID}GB of 80{SAID}GB (75 %).",
+        f"The largest part is “Adam's averages”, 60{NBSP}GB of 80{NBSP}GB (75 %).",
     ),
     "a stack with a budget": (
         panel("stack", [20.0, 60.4], ("weights", "Adam's averages"), "memory", unit="GB", budget=80),
-        f"No: 80.4 of 80 GB. The largest part is “Adam's averages”, 60{SAID}GB (75 %).",
+        f"No: 80.4 of 80 GB. The largest part is “Adam's averages”, 60{NBSP}GB (75 %).",
     ),
     "a number": (panel("number", 3.0), ""),
     "points": (panel("dots", [[1.0, 2]]), ""),
@@ -122,7 +122,7 @@ CASES = {
 
 
 def spoken(text):
-    return text.replace(SAID, " ")
+    return text.replace(NBSP, " ")
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -195,6 +195,8 @@ def test_an_authors_sentences_take_the_place_of_those_made_and_each_is_said_once
     ],
 )
 def test_a_stack_answers_whether_its_sum_fits(total, budget, expected):
+    parts = [total / 2, total / 2, -7, math.nan]  # neither of the last two is drawn
+    assert stack_answer(panel("stack", parts, unit="GB", budget=budget)) == expected
     assert stack_answer(panel("stack", [total / 2, total / 2], unit="GB", budget=budget)) == expected
 
 

@@ -158,9 +158,9 @@ class Mask:
     def explain(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
         """Return the names of the masks that forbid a cell; an empty list if the cell is allowed."""
         checks.at_least(0, query=query, key=key, batch=batch, head=head)
-        return self._why((batch, head, query, key))
+        return self._forbidding_masks((batch, head, query, key))
 
-    def _why(self, cell: Cell) -> list[str]:
+    def _forbidding_masks(self, cell: Cell) -> list[str]:
         return [] if self(*map(torch.tensor, cell)) else [self.name]
 
     def _sizes(self, batch: int | None, heads: int | None) -> tuple[int, int]:
@@ -188,8 +188,8 @@ class _And(Mask):
     def _rule(self, *cell: Tensor) -> Tensor:
         return reduce(and_, (part.rule(*cell) for part in self.parts))
 
-    def _why(self, cell: Cell) -> list[str]:
-        return [name for part in self.parts for name in part._why(cell)]
+    def _forbidding_masks(self, cell: Cell) -> list[str]:
+        return [name for part in self.parts for name in part._forbidding_masks(cell)]
 
 
 class _Or(Mask):
@@ -201,8 +201,8 @@ class _Or(Mask):
         left, right = self.parts
         return left.rule(*cell) | right.rule(*cell)
 
-    def _why(self, cell: Cell) -> list[str]:
-        left, right = (part._why(cell) for part in self.parts)
+    def _forbidding_masks(self, cell: Cell) -> list[str]:
+        left, right = (part._forbidding_masks(cell) for part in self.parts)
         return left + right if left and right else []
 
 
@@ -217,8 +217,8 @@ class PerHead(Mask):
         chosen = [head % len(self.parts) == index for index in range(len(self.parts))]
         return reduce(or_, (mine & part.rule(batch, head, query, key) for mine, part in zip(chosen, self.parts)))
 
-    def _why(self, cell: Cell) -> list[str]:
-        return self.parts[cell[1] % len(self.parts)]._why(cell)
+    def _forbidding_masks(self, cell: Cell) -> list[str]:
+        return self.parts[cell[1] % len(self.parts)]._forbidding_masks(cell)
 
 
 def _common_sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:

@@ -231,8 +231,7 @@ def _adversarial_perturbations(total: Tensor, outputs: list[Tensor], epsilon: fl
     """Return, for each output of the embedding, its perturbation along the gradient of the loss."""
     gradients = torch.autograd.grad(total, outputs, retain_graph=True, allow_unused=True) if outputs else ()
     if not outputs or any(gradient is None for gradient in gradients):
-        raise ValueError(f"{name} has no part in the loss, or the model is compiled: embedding= names the module that "
-                         "turns ids into vectors")  # fmt: skip
+        raise ValueError(f"the loss has no gradient at {name}; check embedding=, and do not compile the model")
     tiny = torch.finfo(total.dtype).tiny
     return [
         gradient * (epsilon * _row_norms(output) / _row_norms(gradient).clamp(min=tiny))

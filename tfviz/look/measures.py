@@ -165,7 +165,7 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
         raise ValueError(f"weights are {list(weights.shape)}; give layer head query key, of one text")
     if weights.shape != gradients.shape:
         raise ValueError(
-            f"weights are {list(weights.shape)}, gradients {list(gradients.shape)}; give one for each weight"
+            f"weights are {list(weights.shape)}, gradients {list(gradients.shape)}; they must have one shape"
         )
     _check_square("relevance", weights)
     check_weights(weights, normalized=False)

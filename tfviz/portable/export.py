@@ -184,7 +184,7 @@ def _check_called(module: FunctionModule, example: Sequence[Any], name: str) -> 
     try:
         module(*pytree.tree_leaves(example))
     except Exception as error:  # report the caller's own error, not torch.export's
-        raise ValueError(f"{name} cannot be called with these: {type(error).__name__}: {error}") from error
+        raise ValueError(f"{name} cannot be called with the example inputs: {type(error).__name__}: {error}") from error
 
 
 def _copy_leaf(leaf: Any) -> Any:

@@ -124,7 +124,7 @@ def check_masks(name: str, arguments: Mapping[str, Any]) -> None:
         ids = arguments.get(ids_name)
         if isinstance(ids, Tensor) and ids.dim() == 2 and mask.shape[-1] != ids.shape[1] and not has_past:
             raise ValueError(
-                f"{name}: {argument} is {list(mask.shape)}, and {ids_name} {list(ids.shape)}; give one for each id"
+                f"{name}: {argument} is {list(mask.shape)}, and {ids_name} {list(ids.shape)}; they must have one length"
             )
 
 

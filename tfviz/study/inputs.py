@@ -227,7 +227,7 @@ def attention_mask_of(
         mask = mask.expand(len(ids), -1)
     if mask.shape != ids.shape:
         raise ValueError(
-            f"the attention mask is {list(mask.shape)}, and the ids {list(ids.shape)}; give one for each id"
+            f"the attention mask is {list(mask.shape)}, and the ids {list(ids.shape)}; they must have one length"
         )
     return mask.to(ids.device) != 0
 

@@ -25,7 +25,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
         indented = lines[0][:1].isspace()  # a method; dedent fails if its docstring is less indented than its code
         tree = ast.parse("".join(["if 1:\n"] * indented + lines))
     except (OSError, TypeError, SyntaxError) as error:
-        raise ValueError(f"the source of {name} is not at hand; {REMEDY}") from error
+        raise ValueError(f"the source code of {name} is not available; {REMEDY}") from error
     first: Any = tree.body[0].body[0] if indented else tree.body[0]  # type: ignore[attr-defined]
     if not isinstance(first, ast.FunctionDef):
         raise ValueError(f"{name} is not a plain def; {REMEDY}")

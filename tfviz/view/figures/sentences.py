@@ -154,9 +154,9 @@ def _grid_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, s
 
 
 def stack_answer(panel: ResultPanel) -> str:
-    """Return the sum of a stack; with a budget, also whether the sum fits, such as "No: 144 of 80 GB"."""
+    """Return the sum of a stack's positive parts; with a budget, also whether it fits, as in "No: 144 of 80 GB"."""
     values = panel.numbers
-    total = float(values[numpy.isfinite(values)].sum())
+    total = float(values[numpy.isfinite(values)].clip(0).sum())  # as drawn
     unit = f" {panel.unit}" if panel.unit else ""
     if panel.budget is None:
         return formatted(total) + unit

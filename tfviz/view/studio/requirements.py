@@ -29,7 +29,7 @@ def check_logits_width(width: int, tokenizer: Any, name: str = "the tokenizer") 
     """Raise ValueError if a model has fewer logits per position than the tokenizer has tokens, or many more."""
     if not len(tokenizer) <= width <= MAX_LOGITS_RATIO * len(tokenizer):
         raise ValueError(
-            f"the model chooses among {width:,} tokens, {name} has {len(tokenizer):,}: give the model's own"
+            f"the model has logits for {width:,} tokens, {name} has {len(tokenizer):,}; pass the model's own"
         )
 
 

@@ -263,7 +263,11 @@ export class Instrument {
       if (before) this.announceChange(last, values);
       this.frame.updateTable();
     } catch (error) {
-      if (this.requested === key) this.frame.announce(/** @type {Error} */ (error).message);
+      if (this.requested === key) {
+        this.requested = this.computed; // the same values may be tried again
+        this.stage.ariaBusy = "false";
+        this.frame.announce(/** @type {Error} */ (error).message);
+      }
     }
     if (this.requested === key) this.stage.ariaBusy = "false";
     return undefined;

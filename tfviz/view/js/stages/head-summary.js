@@ -151,7 +151,7 @@ function hasWeights(grid) {
   });
 }
 
-/** What is said of a map whatever query is pointed at: computed once, since a pointer asks at each move. @type {WeakMap<Grid, { kind: string, tag: string, unit: string } | null>} null: not of weights */
+/** The summary of each map, which does not depend on the query, kept since it is asked for at each move of the pointer. @type {WeakMap<Grid, { kind: string, tag: string, unit: string } | null>} null: not of weights */
 const summaries = new WeakMap();
 
 /** @param {Grid} grid */

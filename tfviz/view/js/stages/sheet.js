@@ -34,8 +34,8 @@ import { textWidth } from "../base/pen.js";
 
 const FONT_SIZE = 12; // pixels
 const MIN_OUTLINED_CELL = 5; // pixels
-const MAX_THUMB = 190; // pixels of the side of a head's map,
-const MAX_HEIGHT = 560; // and of all maps, as long as each has
+const MAX_THUMB = 190; // pixels of the side of a head's map
+const MAX_HEIGHT = 560; // pixels of all maps together, while each has MIN_THUMB
 const MIN_THUMB = 60;
 const MAX_SCALE_WIDTH = 280;
 

@@ -148,7 +148,7 @@ export class WordEffects {
     return this.studio.described.labels.length === 2;
   }
 
-  /** What words push against, and toward: of two labels, the one and the other. */
+  /** The labels at the two ends of the scale of effects. */
   get directions() {
     const { studio } = this;
     const { subjectLabel: label } = studio;

@@ -304,7 +304,7 @@ export class TranslateStudio extends Studio {
     this.view.showShading();
   }
 
-  /** Of the cross-attention, what it looks at to write the word of the place; of the others, what they do in the text. @param {Place} at */
+  /** Describe a head of the cross-attention at the selected word of the translation, another head over the whole text. @param {Place} at */
   describeHead(at) {
     const { row } = this;
     if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
