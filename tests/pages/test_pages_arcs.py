@@ -14,7 +14,7 @@ PROMPT = "face.bad"
 # The pieces whose middle is at each end of an arc: [piece, piece], from left to right.
 ENDS = """() => {
     const root = document.querySelector('.tfviz').shadowRoot;
-    const left = root.querySelector('.pane.text').getBoundingClientRect().left;
+    const left = root.querySelector('.panes').getBoundingClientRect().left;
     const middles = [...root.querySelectorAll('.editor .token')].map((token) => {
         const box = token.getBoundingClientRect();
         return box.left + box.width / 2 - left;

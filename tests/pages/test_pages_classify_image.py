@@ -250,7 +250,20 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 0].max().item(), 4 / 13)  # the scale is that of the class token, whatever looks
     assert page.locator(".map-key .ramp").text_content() == f"attention0 %{said(largest / 4)}{said(largest)} or more"
-    assert page.locator(".pane .scale").text_content() == "The bluer a patch, the more the chosen head looks at it."
+    assert page.locator(".pane .scale").text_content() == "The clearer a patch, the more the chosen head looks at it."
+
+
+def test_patches_are_the_clearer_the_more_the_head_looks_at_them(studio):
+    """Between the page's white and the picture's own colour, by the square root of the weight beside the largest."""
+    model, made = vit()
+    plain_page = studio(set_to(made, shade="nothing"))
+    own = [colour(plain_page, patch) for patch in range(COUNT)]
+    page = studio(set_to(made, shade="attention", layer=1, head=0))
+    _, seen = run_torch(model)
+    weights = seen["blocks.1.attention.pattern"][0, 0, 0, 1:]
+    for patch in range(COUNT):
+        share = 0.15 + 0.85 * (weights[patch] / weights.max()).item() ** 0.5
+        assert numpy.abs(colour(page, patch) - (255 + share * (own[patch] - 255))).max() <= 3
 
 
 def test_what_a_head_looks_at_most_is_shown_and_hidden_from_there(studio):

@@ -1,12 +1,15 @@
-// A picture with attention weights drawn over it. The picture is turned pale grey, so that colour shows weight only.
+// A picture with the weights of its patches: turned pale grey and tinted, so that colour shows weight only, or in its own
+// colours, the paler the smaller the weight.
 
 import { FORBIDDEN, OPEN } from "./grid.js";
 
 /** @import { Grid } from "./grid.js" */
+/** @typedef {(image: ImageData, grid: Grid, theme: import("./theme.js").Theme, ratio: number) => void} Shade draws weights over an image */
 /** @typedef {{ rows: number, columns: number, cells: number[][] }} Covered patches, [row, column], that are hidden */
 
 const PICTURE_SHARE = 0.7; // of the picture's own tones, mixed with the page's colour
 const MAX_INK_SHARE = 0.75; // of the ink, at the largest weight
+const MIN_REVEALED = 0.15; // of the picture, where nothing is looked at
 
 /** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {
@@ -44,12 +47,12 @@ export class SourceImage {
     return pen;
   }
 
-  /** @param {Grid | null} grid null: the picture alone @param {number} width in pixels of the device @param {number} height @param {import("./theme.js").Theme} theme @param {number} ratio @param {Covered | null} [covered] */
-  paint(grid, width, height, theme, ratio, covered = null) {
+  /** @param {Grid | null} grid null: the picture alone @param {number} width in pixels of the device @param {number} height @param {import("./theme.js").Theme} theme @param {number} ratio @param {Covered | null} [covered] @param {Shade} [shade] */
+  paint(grid, width, height, theme, ratio, covered = null, shade = tint) {
     const pen = this.pen(width, height);
     if (covered) this.cover(pen, width, height, covered);
     const image = pen.getImageData(0, 0, width, height);
-    if (grid) tint(image, grid, theme, ratio);
+    if (grid) shade(image, grid, theme, ratio);
     return image;
   }
 
@@ -71,7 +74,7 @@ export class SourceImage {
  * @param {import("./theme.js").Theme} theme
  * @param {number} ratio
  */
-function tint({ data, width, height }, grid, theme, ratio) {
+export function tint({ data, width, height }, grid, theme, ratio) {
   const [down, across] = [grid.rows.length, grid.cols.length];
   const lut = theme.lut(grid);
   const zero = grid.diverging ? 128 : 0;
@@ -93,6 +96,24 @@ function tint({ data, width, height }, grid, theme, ratio) {
         data[at + c] = hatched ? hatch[c] : under + share * (ink[c] - under);
       }
       data[at + 3] = 255;
+    }
+  }
+}
+
+/**
+ * Mix the cells of an image with the page's colour, the more the smaller their weights are beside the largest.
+ * @type {Shade}
+ */
+export function reveal({ data, width, height }, grid, theme) {
+  const [down, across] = [grid.rows.length, grid.cols.length];
+  const page = channelsOf(theme.blank);
+  const largest = grid.codes.reduce((max, code) => Math.max(max, code), 1);
+  for (let y = 0, at = 0; y < height; y++) {
+    const row = Math.floor((y * down) / height) * across;
+    for (let x = 0; x < width; x++, at += 4) {
+      const code = grid.codes[row + Math.floor((x * across) / width)];
+      const share = MIN_REVEALED + ((1 - MIN_REVEALED) * code) / largest;
+      for (let c = 0; c < 3; c++) data[at + c] = page[c] + share * (data[at + c] - page[c]);
     }
   }
 }

@@ -383,7 +383,7 @@ export class Heatmap {
     const spacing = isFlat ? widestText(this.labels[axis]) + MIN_NAME_GAP : MIN_NAME_SPACING;
     const isDense = cell >= MIN_LETTER_CELL && cell < spacing && !this.hasVerticalNames;
     if (!isDense || !areLetters(this.labels[axis])) return { size: NAME_FONT_SIZE, spacing };
-    return { size: Math.min(NAME_FONT_SIZE, cell), spacing: cell };
+    return { size: Math.min(NAME_FONT_SIZE, 0.9 * cell), spacing: cell };
   }
 
   /**

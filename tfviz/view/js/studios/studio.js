@@ -181,7 +181,6 @@ export class Studio {
   buildPanes({ text, textTitle, prediction, predictionTitle }) {
     const { frame, headPane } = this;
     this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
-    this.arcs = new LookArcs(this.textPane);
     const panes = h(
       "div",
       { class: "stage panes" },
@@ -189,6 +188,7 @@ export class Studio {
       pane("prediction", predictionTitle, null, prediction[0], moreButton(prediction[0]), ...prediction.slice(1)),
       headPane.element,
     );
+    this.arcs = new LookArcs(panes);
     frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, headPane.selectedHead, headPane.openedHead), "");
   }

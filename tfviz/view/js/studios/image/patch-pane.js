@@ -4,7 +4,7 @@ import { clamp } from "../../base/clamp.js";
 import { chartCanvas, h } from "../../base/elements.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
 import { CanvasPen } from "../../base/pen.js";
-import { SourceImage } from "../../base/source-image.js";
+import { SourceImage, reveal, tint } from "../../base/source-image.js";
 
 /** @import { ImageSpec, Patches } from "../../documents.js" */
 /** @import { Grid } from "../../base/grid.js" */
@@ -242,7 +242,8 @@ export class PatchPane {
     const key = `${width} ${height} ${theme.key} ${[...hidden]} ${grid?.scale} ${grid?.limit} ${grid?.codes}`;
     if (this.painted?.key === key) return this.painted.image;
     const cells = [...hidden].map((patch) => [Math.floor(patch / patches.columns), patch % patches.columns]);
-    const image = this.source.paint(grid, width, height, theme, ratio, { ...patches, cells });
+    const covered = { ...patches, cells };
+    const image = this.source.paint(grid, width, height, theme, ratio, covered, grid?.diverging ? tint : reveal);
     this.painted = { key, image };
     return image;
   }

@@ -19,5 +19,5 @@ export function scaleParts(theme, grid, label) {
     const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
     return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];
   }
-  return ["The bluer a patch, the more the chosen head looks at it."]; // its colours are those of the small maps
+  return ["The clearer a patch, the more the chosen head looks at it."]; // how much is said by the small maps
 }

@@ -14,7 +14,7 @@ const GAP = 1; // pixels between an arc and the letters
 export class LookArcs {
   svg = document.createElementNS(SVG, "svg");
 
-  /** @param {HTMLElement} pane which the drawing covers */
+  /** @param {HTMLElement} pane which the drawing covers; on a telephone the texts have no box of their own */
   constructor(pane) {
     this.pane = pane;
     this.svg.setAttribute("class", "arcs");
