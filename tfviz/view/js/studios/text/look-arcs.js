@@ -1,7 +1,7 @@
 // Arcs over a text from the token that looks to those that it looks at most.
 
 /** @import { Theme } from "../../base/theme.js" */
-/** @typedef {{ element: Element, code: number }} Looked a piece of the text, and its weight as a code of a map */
+/** @typedef {{ element: Element, code: number }} ShadedPiece a piece of the text, and its weight as a code of a map */
 
 const SVG = "http://www.w3.org/2000/svg";
 const MAX_ARCS = 3;
@@ -25,11 +25,11 @@ export class LookArcs {
 
   /**
    * @param {Element | null} from the piece that looks; null: nothing does
-   * @param {Looked[]} [looked]
+   * @param {ShadedPiece[]} [pieces]
    * @param {Theme} [theme]
    */
-  show(from, looked = [], theme) {
-    const strongest = looked.filter(({ element, code }) => code >= MIN_CODE && element !== from);
+  show(from, pieces = [], theme) {
+    const strongest = pieces.filter(({ element, code }) => code >= MIN_CODE && element !== from);
     strongest.sort((a, b) => b.code - a.code);
     const paths = strongest.slice(0, from ? MAX_ARCS : 0).flatMap(({ element, code }) => {
       const curve = this.curve(/** @type {Element} */ (from), element);

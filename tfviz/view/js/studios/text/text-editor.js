@@ -20,8 +20,8 @@ import { joinPresent } from "../small-elements.js";
 
 /** An editable text over shaded tokens. */
 export class TextEditor {
-  /** @type {import("./look-arcs.js").Looked[]} the pieces that are shaded */
-  looked = [];
+  /** @type {import("./look-arcs.js").ShadedPiece[]} the pieces that are shaded */
+  shadedPieces = [];
   /** @type {Token[]} */
   tokens = [];
   /** @type {HTMLElement[]} */
@@ -92,12 +92,12 @@ export class TextEditor {
   show(tokens, shade, from) {
     if (this.composing) return;
     if (!this.isShowing(tokens)) this.render(tokens);
-    this.looked = [];
+    this.shadedPieces = [];
     this.tokens = tokens;
     this.spans.forEach((span, place) => {
       const { kind = "", title = "", sign = "" } = tokens[place];
       const colours = shade(place);
-      if (colours) this.looked.push({ element: span, code: colours.code });
+      if (colours) this.shadedPieces.push({ element: span, code: colours.code });
       const classes = ["token", kind, place === from && "from"];
       span.className = joinPresent(classes);
       span.style.backgroundColor = colours?.background ?? "";

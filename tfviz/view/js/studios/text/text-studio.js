@@ -169,18 +169,18 @@ export class TextStudio extends Studio {
     this.sourceLabel.textContent = "";
     this.arcs?.show(null);
     if (!grid || !answer || row === null) return this.clearShading();
-    /** @type {import("./look-arcs.js").Looked[]} */
-    const looked = [];
+    /** @type {import("./look-arcs.js").ShadedPiece[]} */
+    const shadedPieces = [];
     this.showShadingHead(`${tokenPhrase(this.tokenizer.tokens([answer.ids[row]])[0])} looks`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
       span.style.background = colours?.background ?? "";
       span.style.color = colours?.ink ?? "";
-      if (colours) looked.push({ element: span, code: colours.code });
+      if (colours) shadedPieces.push({ element: span, code: colours.code });
     });
     this.arcs?.show(
       words.spans.find((_, i) => starts[i] <= row && row < starts[i + 1]) ?? null,
-      looked,
+      shadedPieces,
       this.frame.theme,
     );
     return undefined;

@@ -72,7 +72,7 @@ export class WriteText {
     editor.element.classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
     const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
     editor.show(tokens, shade, place);
-    this.studio.arcs?.show(editor.spanOf(place), editor.looked, frame.theme);
+    this.studio.arcs?.show(editor.spanOf(place), editor.shadedPieces, frame.theme);
     if (longer && loop.running) editor.scrollToEnd();
   }
 }
