@@ -100,7 +100,9 @@ def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Capture | No
 def looked(maps: AttentionMaps, rounds: int) -> list[list[str]]:
     tokens = maps.shape[3]
     middle = tokens * 5 // 8
-    opened = [clock(lambda head=head: maps.max_pool(0, head, pool_size=32)) for head in range(min(rounds + 1, HEADS))][1:]
+    opened = [clock(lambda head=head: maps.max_pool(0, head, pool_size=32)) for head in range(min(rounds + 1, HEADS))][
+        1:
+    ]
 
     def step(side: int) -> Callable[[], object]:
         rows, keys = slice(middle, middle + side), slice(middle - side, middle)
