@@ -209,6 +209,8 @@ def test_lesson_page_opens_with_downscaled_thumbnail(tmp_path):
     kind, _, encoded = picture["src"].partition(",")
     assert kind == "data:image/webp;base64"
     assert Image.open(io.BytesIO(base64.b64decode(encoded))).size == (1520, 400)
+    bare = page(tmp_path, "04_bare", v4.new_markdown_cell("# Bare"), tagged, v4.new_markdown_cell("Later."))
+    assert bare.index('class="opening"') < bare.index("Later.")  # no paragraph of another cell is the promise
     plain = v4.new_code_cell("1", outputs=[output])
     assert 'opening"' not in page(tmp_path, "02_plain", title, plain)
 

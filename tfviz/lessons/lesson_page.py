@@ -76,8 +76,10 @@ def write(
     body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
-    first_paragraph = body.find("</p>", body.index("</h1>"))  # of the promise
-    after = first_paragraph + len("</p>") if first_paragraph > 0 else body.index("</h1>") + len("</h1>")
+    after = body.index("</h1>") + len("</h1>")
+    next_cell = body.find('<div class="jp-Cell ', after)
+    paragraph = body.find("</p>", after, next_cell if next_cell > 0 else len(body))  # the first of the promise
+    after = paragraph + len("</p>") if paragraph > 0 else after
     body = f"{body[:after]}{_opening(notebook)}{body[after:]}"
     draft = path.with_name(f".{path.name}.draft")  # `atomic` would remove drafts of other workers
     draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
@@ -101,7 +103,7 @@ def _opening(notebook: nbformat.NotebookNode) -> str:
     image.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
     image.save(made, "WEBP", quality=OPENING_QUALITY)
     source = f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}"
-    is_live = any("text/html" in data for data in (other.get("data", {}) for other in cell.outputs))
+    is_live = any("text/html" in other.get("data", {}) for other in cell.outputs)
     return render(
         "opening.html.j2", picture=picture(source, "", width, "opening"), address=f"#cell-id={cell.id}", is_live=is_live
     )

@@ -49,9 +49,13 @@ def strongest_head(
         if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in captured}) > 1:
             return first
         changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
-        focus = {site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] for site, pattern in captured.items()}
-    if focused and any(bool((each >= MIN_FOCUS).any()) for each in focus.values()):
-        changes = {site: torch.where(focus[site] >= MIN_FOCUS, changes[site], 0) for site in captured}
+    if focused:
+        is_focused = {
+            site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] >= MIN_FOCUS
+            for site, pattern in captured.items()
+        }
+        if any(bool(each.any()) for each in is_focused.values()):
+            changes = {site: torch.where(is_focused[site], changes[site], 0) for site in captured}
     worst = 0.0
     for layer, site in enumerate(captured):
         head = int(changes[site].argmax())

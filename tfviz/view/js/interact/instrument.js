@@ -263,13 +263,12 @@ export class Instrument {
       if (before) this.announceChange(last, values);
       this.frame.updateTable();
     } catch (error) {
-      if (this.requested === key) {
-        this.requested = this.computed; // the same values may be tried again
-        this.stage.ariaBusy = "false";
-        this.frame.announce(/** @type {Error} */ (error).message);
-      }
+      if (this.requested !== key) return undefined;
+      this.requested = this.computed; // the same values may be tried again
+      this.frame.announce(/** @type {Error} */ (error).message);
+    } finally {
+      if (turn === this.requestedTurn) this.stage.ariaBusy = "false";
     }
-    if (this.requested === key) this.stage.ariaBusy = "false";
     return undefined;
   }
 

@@ -161,7 +161,8 @@ function summarized(grid) {
   const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
   if (!sameText) return { unit, kind: "", tag: "" };
   const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
-  return { unit, kind: kindSentence(grid, ids, unit), tag: mainKind(grid, ids)?.tag ?? "" };
+  const kind = mainKind(grid, ids);
+  return { unit, kind: kindSentence(kind, unit), tag: kind?.tag ?? "" };
 }
 
 /** Return the summary of a map, computed once; null if its numbers are no weights. @param {Grid} grid */
@@ -191,14 +192,8 @@ function mainKind(grid, ids) {
   return best.queries > 1 && best.count >= best.queries / 2 ? best : null;
 }
 
-/**
- * Describe the main kind of key that a head looks at; empty if there is none.
- * @param {Grid} grid
- * @param {number[]} ids
- * @param {string} unit
- */
-function kindSentence(grid, ids, unit) {
-  const best = mainKind(grid, ids);
+/** Describe the main kind of key that a head looks at; empty without one. @param {ReturnType<typeof mainKind>} best @param {string} unit */
+function kindSentence(best, unit) {
   return best ? `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.` : "";
 }
 
@@ -222,5 +217,5 @@ function describeQuery(grid, unit, query) {
  * @param {number | null} [query]
  */
 export function describeHead(grid, ids, unit, query = null) {
-  return kindSentence(grid, ids, unit) || describeQuery(grid, unit, query);
+  return kindSentence(mainKind(grid, ids), unit) || describeQuery(grid, unit, query);
 }

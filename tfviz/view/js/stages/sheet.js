@@ -149,7 +149,7 @@ export class Sheet {
         if (row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
         if (thumbs) continue;
         this.outlineCells(pen, grid, outlined, [x, y, w, h]);
-        if (grid instanceof Grid && tagOf) this.drawTag(pen, grid, tagOf(grid), [x, y, w]);
+        if (grid instanceof Grid && tagOf) this.drawTag(pen, grid, tagOf, [x, y, w]);
       }
   }
 
@@ -187,15 +187,16 @@ export class Sheet {
    * Write what a head does into its upper right corner, where a causal mask leaves room.
    * @param {Pen} pen
    * @param {Grid} grid
-   * @param {string} tag
+   * @param {(grid: Grid) => string} tagOf
    * @param {number[]} box
    */
-  drawTag(pen, grid, tag, [x, y, width]) {
-    const needed = textWidth(tag, FONT_SIZE) + 8;
+  drawTag(pen, grid, tagOf, [x, y, width]) {
     const isFree = [0, 0.2].every(
       (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== OPEN,
     );
-    if (!tag || !isFree || needed > 0.7 * width) return;
+    const tag = isFree ? tagOf(grid) : "";
+    const needed = textWidth(tag, FONT_SIZE) + 8;
+    if (!tag || needed > 0.7 * width) return;
     pen.rect(x + width - needed - 1, y + 1, needed, FONT_SIZE + 6, { fill: this.theme.page });
     pen.text(x + width - needed / 2 - 1, y + 4 + FONT_SIZE / 2, tag, {
       fill: this.theme.ink,
