@@ -12,12 +12,13 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float
-from tfviz.view.figures.formatting import counted, formatted, shorten
-from tfviz.view.figures.palette import drawable
+from tfviz.view.figures.formatting import counted, formatted, percent, shorten
+from tfviz.view.figures.palette import drawable, prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
 
 MAX_BARS = 8  # for the most likely labels
+MIN_BAR_ROWS = 6  # for which there is room beside the picture
 PICTURE_HEIGHT_INCHES = 2.4
 MAX_LABEL_LENGTH = 24  # characters
 
@@ -63,13 +64,13 @@ def classified_image(
         left.vlines(range(1, grid.columns), 0, grid.rows, color=ink, linewidth=0.4, alpha=0.6)
         left.set(xticks=[], yticks=[])
         draw_frame(left)
-        right.barh(range(len(top)), shares[top].numpy(), color="C5", height=0.72)
+        right.barh(range(len(top)), shares[top].numpy(), color=prediction_colour(), height=0.6)
         for row, label in enumerate(top):
-            right.text(float(shares[label]) + 0.02, row, formatted(float(shares[label])), va="center", fontsize=8)
+            right.text(float(shares[label]) + 0.02, row, percent(float(shares[label])), va="center", fontsize=8)
         right.set_yticks(range(len(top)), [shorten(drawable(labels[label]), MAX_LABEL_LENGTH) for label in top])
         right.set(xlim=(0, 1.22), xticks=[])
         right.set_title("probability", loc="left")
-        right.invert_yaxis()
+        right.set_ylim(max(len(top), MIN_BAR_ROWS) - 0.5, -0.5)  # few bars are not blown up
         right.grid(False)
         right.spines[["right", "top", "bottom"]].set_visible(False)
         right.tick_params(axis="y", length=0)

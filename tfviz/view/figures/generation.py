@@ -12,6 +12,7 @@ from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.bar_chart import bar_table, format_column
 from tfviz.view.figures.formatting import formatted
 from tfviz.view.figures.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
+from tfviz.view.figures.palette import prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, set_title, subtitled
 from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is_numbered
 
@@ -64,7 +65,7 @@ def translation_steps(
         image = draw_heatmap(cells, heatmap)
         if not few:
             draw_colourbar(figure, image, [cells], heatmap.scale)
-        bars.barh(range(len(tokens)), shares, color="C5", height=0.72)
+        bars.barh(range(len(tokens)), shares, color=prediction_colour(), height=0.6)
         for row, (share, number) in enumerate(
             zip(shares, format_column(Spread.from_values("probability", shares), 1.0))
         ):

@@ -30,17 +30,16 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     """Draw the panels of an instrument, with a sentence about them and the controls' values above, and a note below.
 
     Args:
-        title: the title; the text after its colon or question mark is written before the controls' values.
+        title: the title; the instruction after its colon or question mark is left to the page.
         line: the values of the controls, such as "sharpness = 2.55".
         panels: the results.
         note: the text below the panels.
     """
-    statement, (question, hint) = sentences(panels), _question(title)
-    hints = _join_lines(_with_hint(hint, line))
-    layout = _Layout(panels, question)
+    statement, settings = sentences(panels), _join_lines(line)
+    layout = _Layout(panels, _question(title))
 
     def draw() -> Figure:
-        return layout.draw(statement, hints, note, scale_legends(panels))
+        return layout.draw(statement, settings, note, scale_legends(panels))
 
     tokens = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
     return StaticFigure(
@@ -63,11 +62,11 @@ class _Layout:
         row_widths = [sum(self.widths[n] for n in row) for row in self.rows]
         self.width = max(*row_widths, min(len(title) / TITLE_LETTERS_PER_INCH, ROW_WIDTH_INCHES), 3.2)
 
-    def draw(self, statement: str, hints: Sequence[str], note: str, keys: Sequence[ScaleLegend]) -> Figure:
+    def draw(self, statement: str, settings: Sequence[str], note: str, keys: Sequence[ScaleLegend]) -> Figure:
         """Draw the figure, with lines of text wrapped to the width of the panels."""
         statement_lines, note_lines = (wrap(text, int(self.width * LETTERS_PER_INCH)) for text in (statement, note))
         row_heights = [max(self.heights[n] for n in row) for row in self.rows]
-        above = 0.19 * len(statement_lines) + 0.18 * len(hints) + 0.05
+        above = 0.19 * len(statement_lines) + 0.18 * len(settings) + 0.05
         below = 0.05 + 0.19 * len(note_lines) + 0.22 * bool(keys)
         height = above + sum(row_heights) + below + 0.35
         figure = Figure(figsize=(self.width, height), layout="constrained")
@@ -77,8 +76,8 @@ class _Layout:
         small: dict[str, Any] = {"color": soft(), "fontsize": 8, "linespacing": 1.4}
         found = "\n".join(map(drawable, statement_lines))
         figure.text(0.01, 1 - 0.32 / height, found, va="top", fontsize=9, linespacing=1.4)
-        hints_top = 0.34 + 0.19 * len(statement_lines)
-        figure.text(0.01, 1 - hints_top / height, "\n".join(map(drawable, hints)), va="top", **small)
+        settings_top = 0.34 + 0.19 * len(statement_lines)
+        figure.text(0.01, 1 - settings_top / height, "\n".join(map(drawable, settings)), va="top", **small)
         figure.text(0.01, 0.0, "\n".join(map(drawable, note_lines)), va="bottom", **small)
         if keys:
             _draw_key(parts[-1], keys)
@@ -105,13 +104,10 @@ def _fill_up(sizes: list[float], available: float) -> list[float]:
     return [*sizes, rest] if rest > 0.05 else sizes
 
 
-def _question(title: str) -> tuple[str, str]:
-    """Split a title at its first colon or question mark, as the page does; an instruction or a remark follows it."""
-    parts = re.match(r"(.+?)(: |\? )(.+)$", title, re.DOTALL)
-    if not parts:
-        return title, ""
-    main, mark, rest = parts.groups()
-    return main + mark.replace(":", "").strip(), rest[:1].upper() + rest[1:]
+def _question(title: str) -> str:
+    """Return a title up to its first colon or question mark; what follows tells a reader of the page what to do."""
+    parts = re.match(r"(.+?)(?:: |(\?) )", title, re.DOTALL)
+    return parts[1] + (parts[2] or "") if parts else title
 
 
 def _with_fixed_layout(figure: Figure) -> Figure:
@@ -163,14 +159,6 @@ def _fill_rows(widths: Sequence[float], across: float) -> list[list[int]]:
             rows.append([])
         rows[-1].append(i)
     return rows
-
-
-def _with_hint(hint: str, line: Sequence[str]) -> list[str]:
-    """Prepend an instruction to the first control's value, or as a line of its own if that would be too long."""
-    if not hint or not line:
-        return list(line)
-    first = f"{hint}: {line[0]}"
-    return [first, *line[1:]] if len(first) <= MAX_LINE_LENGTH else [f"{hint}:", *line]
 
 
 def _join_lines(parts: Sequence[str]) -> list[str]:

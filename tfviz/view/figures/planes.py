@@ -113,7 +113,7 @@ def _plane(axes: Axes, panel: ResultPanel) -> None:
     limit, low = panel.limit, lowest(panel)
     axes.set(xlim=(low, limit), ylim=(low, limit), aspect="equal")
     axes.set_xticks([low, (low + limit) / 2, limit])
-    axes.set_yticks([low, (low + limit) / 2, limit])
+    axes.set_yticks([(low + limit) / 2, limit])  # the corner's number stands below it
     axes.set(xlabel=drawable(panel.axes[0]), ylabel=drawable(panel.axes[1]))
     line = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.8, "zorder": 0}
     axes.axhline(0, **line)

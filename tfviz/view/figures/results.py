@@ -33,6 +33,7 @@ MAX_NAMED_BARS = 40  # if there are more bars, only some have names, and none ha
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a label that fits above a cell without rotation
 STACK_INCHES = 5.0  # width of a stack
+NUMBER_POINTS = 16  # of a single number
 MAX_SHADES_WITHOUT_COLOUR_BAR = 2  # two shades, such as yes and no, are explained by the title
 
 
@@ -222,7 +223,9 @@ def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int,
 
 def _draw_number(axes: Axes, panel: ResultPanel) -> None:
     axes.axis("off")
-    axes.text(0.0, 1.0, _with_unit(float(panel.numbers), panel), fontsize=22, va="top", transform=axes.transAxes)
+    axes.text(
+        0.0, 1.0, _with_unit(float(panel.numbers), panel), fontsize=NUMBER_POINTS, va="top", transform=axes.transAxes
+    )
 
 
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
@@ -289,7 +292,7 @@ PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),
     "words": lambda panel: (max(1.2, _word_places(panel)[2] + 0.1), 0.26 * _word_places(panel)[1] + 0.4),
-    "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.9),
+    "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.7),
     "stack": lambda panel: (STACK_INCHES + 0.2, 0.22 * len(panel.values) + 1.1),
 }  # fmt: skip
 RENDERERS: dict[str, Callable[[Axes, ResultPanel], Any]] = {

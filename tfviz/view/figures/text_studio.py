@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import matplotlib
@@ -11,12 +14,13 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import formatted, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
-from tfviz.view.figures.palette import drawable, prediction_colour, soft
+from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
 from tfviz.view.figures.static_figure import set_title
 from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
@@ -24,8 +28,11 @@ from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 MAX_LAYERS, MAX_HEADS = 6, 8  # of which maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
 MIN_EFFECT_LIMIT = 0.5  # log-odds; smallest limit of the shades, so that small effects stay pale
+MAX_LABELS = 24  # of an axis of the selected head below the text; with more tokens, the words' first ones are labelled
 # Inches: above panes, between panes, of the text, of the maps, of a bar's name, of a bar with number, of a bar's row.
-TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.3, 1.05, 1.25, 0.25
+TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.9, 1.05, 1.25, 0.25
+MAX_MAP, MIN_OPENED = 0.76, 1.2  # sides of a small map and of the selected head below the text
+LABEL_WIDTH, MIN_LABEL_HEIGHT = 0.075, 0.11  # of a letter, and between two labels
 SENTENCE_Y, HEADING_Y = 0.48, 0.84  # inches from the top
 TITLE_SIZE, BODY_SIZE, LABEL_SIZE = 13.2, 9, 8  # points, in proportion to the page's 22, 15 and 13 pixels
 
@@ -110,7 +117,7 @@ class StudioPicture:
     def draw(self) -> Figure:
         """Draw the text, the maps and the bars side by side, as the page does."""
         layers, heads = min(MAX_LAYERS, self.maps.weights.shape[0]), min(MAX_HEADS, self.maps.weights.shape[1])
-        side = min(0.72, MAPS_HEIGHT / heads)
+        side = min(MAX_MAP, MAPS_HEIGHT / heads)
         maps_left = TEXT_WIDTH + GAP + 0.55
         bars_left = maps_left + layers * side + GAP
         width = bars_left + NAME_WIDTH + len(self.bars) * BAR_WIDTH
@@ -120,7 +127,7 @@ class StudioPicture:
         page = figure.add_axes((0, 0, 1, 1))
         page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
         page.axis("off")
-        self._draw_text(page, height)
+        self._draw_text(figure, page, width, height)
         for layer in range(layers):
             page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_soft_style("center"))
             for head in range(heads):
@@ -144,7 +151,7 @@ class StudioPicture:
     def _draw_heading(self, page: Axes, left: float, text: str) -> None:
         page.text(left, HEADING_Y, text, va="center", weight="bold", **_soft_style("left"))
 
-    def _draw_text(self, page: Axes, height: float) -> None:
+    def _draw_text(self, figure: Figure, page: Axes, width: float, height: float) -> None:
         self._draw_heading(page, 0, "The text")
         numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
         if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
@@ -155,6 +162,34 @@ class StudioPicture:
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
         page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_soft_style("left"))
+        self._draw_opened(figure, end + 0.4 + 0.14 * self.shading.count("\n"), width, height)
+
+    def _draw_opened(self, figure: Figure, top: float, width: float, height: float) -> None:
+        """Draw the selected head with its words below the text, if there is room."""
+        ticks = self._ticks()
+        length = LABEL_WIDTH * max(map(len, ticks.values()), default=0) + 0.12
+        side = min(TEXT_WIDTH - length, height - 0.12 - top - length)
+        if side < max(MIN_OPENED, MIN_LABEL_HEIGHT * len(ticks)):
+            return
+        axes = figure.add_axes(_fractions((length, top + length, side, side), width, height))
+        weights = self.maps.weights[self.layer, self.head].float()
+        draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
+        axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
+        axes.set_yticks(list(ticks), list(ticks.values()))
+        axes.xaxis.tick_top()
+        axes.tick_params(labelsize=LABEL_SIZE - 0.5, length=0, pad=2)
+        if self.row is not None:
+            line: dict[str, Any] = {"edgecolor": colormap(WEIGHT_SCALE)(1.0), "linewidth": 1.4}
+            axes.add_patch(Rectangle((-0.5, self.row - 0.5), weights.shape[1], 1, fill=False, clip_on=False, **line))
+
+    def _ticks(self) -> dict[int, str]:
+        """Return the labels of the selected head's axes: token index -> token, or -> word, where it begins."""
+        if len(self.text) <= MAX_LABELS:
+            return dict(enumerate(axis_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
+        starts = [0, *accumulate(map(len, self.text))]
+        words = re.finditer(r"\S+", "".join(self.text))
+        first = {bisect_right(starts, word.start()) - 1: word[0] for word in words}
+        return dict(zip(first, axis_labels(list(first.values()), MAX_NAME_LENGTH)))
 
     def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
         axes = figure.add_axes(place)
