@@ -146,7 +146,7 @@ def sparse(trial: Trial) -> Rows:
         dense = min(dense, loss) if kind == "dense" else dense
         cells = model.mask.count(length) / layers.masks.causal.count(length)
         note = f"{loss / dense - 1:+.1%} of dense, {cells:.0%} of its cells" if kind != "dense" else ""
-        aim = "within 1 % of dense" if kind != "dense" else ""
+        aim = "within 1% of dense" if kind != "dense" else ""
         yield Row(
             f"sparse Transformer, {kind}", "Shakespeare", "loss, nats", f"{loss:.4f}", aim, **learned.facts, note=note
         )

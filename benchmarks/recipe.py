@@ -1,9 +1,9 @@
 """What each part of the recipe is worth: the whole of it, and each part switched off, beside the plain reference.
 
-Tiny Shakespeare in characters, the first 90 % to train on; all models have 4 layers, 4 heads, width 128, context
+Tiny Shakespeare in characters, the first 90% to train on; all models have 4 layers, 4 heads, width 128, context
 64, batches of 12. The reference is in `plain.py` and takes 2,000 steps of AdamW. The recipe: `learn.fit` as it
 comes (Muon for the matrices of blocks, AdamW for the rest, warm-up, a linear tail) and a GPT with rotary positions,
-whose residual branches begin small. Losses are those on the last 10 %, in windows of 64 that do not overlap.
+whose residual branches begin small. Losses are those on the last 10%, in windows of 64 that do not overlap.
 Seconds are those of training alone; rows take turns over the seeds, in one process, each seed beginning with
 another.
 

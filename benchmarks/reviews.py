@@ -55,7 +55,7 @@ def rmse(model: models.Recommender, ratings: text.datasets.Ratings) -> float:
 
 
 def recommender(trial: Trial) -> Rows:
-    """MovieLens small, a seeded split into 90 % to train on and 10 % to measure on.
+    """MovieLens small, a seeded split into 90% to train on and 10% to measure on.
 
     The weight decay is the best of three on a tenth of the ratings to train on.
     """
@@ -107,7 +107,7 @@ def imdb(trial: Trial) -> Rows:
     unsure = text.TokenDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], max_tokens=20_000).in_order())
-    yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 91 %", **learned.facts)
+    yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 91%", **learned.facts)
 
 
 def bert(trial: Trial) -> Rows:

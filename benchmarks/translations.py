@@ -71,12 +71,12 @@ def made_task(task: str, trial: Trial) -> Rows:
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
         found = generate.translate(model, sentences(held)[0], tokenizer, num_beams=1, max_new_tokens=30, eos=None)
         right = learn.evaluate.exact_match(found, sentences(held)[1])
-        aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
+        aim = ">= 99%" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
         if "Bahdanau" in system or "Transformer" in system:
             rates = alignment_errors(model, tokenizer, held)
             best = min(rates, key=lambda site: rates[site])
-            aim = "<= 5 %" if task == "dates" and "Bahdanau" in system else ""
+            aim = "<= 5%" if task == "dates" and "Bahdanau" in system else ""
             note = best if len(rates) > 1 else ""
             yield Row(system, task, "alignment error rate", f"{rates[best]:.1%}", aim, **learned.facts, note=note)
 

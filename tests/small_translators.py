@@ -103,6 +103,6 @@ def bars(page):
         "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('.number').textContent])"
     )
     return [
-        (token(plain(name).strip("“”")), 0.0 if "<" in share else float(share.removesuffix(" %")))
+        (token(plain(name).strip("“”")), 0.0 if "<" in share else float(share.removesuffix("%")))
         for name, share in rows
     ]

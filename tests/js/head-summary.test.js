@@ -39,13 +39,13 @@ const counts = (grid, ids) =>
 
 test("a kind of half the queries is told, one of fewer is not", () => {
   assert.equal(describeHead(looking([0, 0, 1, 0, 4]), [], "letter"), "looks one letter back in 2 of 4 places.");
-  assert.equal(plain(describeHead(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33 %"));
+  assert.equal(plain(describeHead(looking([0, 0, 2, 5, 1, 3]), [], "letter")), favourite("0", "33%"));
   assert.equal(describeHead(looking([0, 1, 2]), [], "token"), "looks at the token itself in 2 of 2 places.");
   assert.equal(describeHead(looking([3, 3, 4, 5, 5, 5]), [], "word"), "looks two words ahead in 3 of 3 places.");
 });
 
 test("one place is too few for a kind", () => {
-  assert.equal(plain(describeHead(looking([0, 0]), [], "letter")), favourite("0", "100 %"));
+  assert.equal(plain(describeHead(looking([0, 0]), [], "letter")), favourite("0", "100%"));
   const even = Grid.of([..."ab"], [..."xy"], new Float32Array(4).fill(0.5), new Uint8Array(4));
   assert.equal(describeHead(even, [], "letter"), "spreads its look over 2 letters or so.");
 });
@@ -55,10 +55,10 @@ test("without a kind: what the query looks at, else what all look at, else how f
   const rows = [[0.1, 0.1, 0.7, 0.1], [0.1, 0.1, 0.2, 0.6], [0.2, 0, 0.2, 0.6], [0.4, 0.3, 0.2, 0.1]]; // prettier-ignore
   const grid = Grid.of(words, words, Float32Array.from(rows.flat()), new Uint8Array(16));
   const says = (/** @type {number | null} */ query) => plain(describeHead(grid, [], "token", query));
-  assert.equal(says(2), "looks from the hidden word most at “songs”: 60 % of its attention.");
-  assert.equal(says(0), "looks from the class token most at the hidden word: 70 % of its attention.");
+  assert.equal(says(2), "looks from the hidden word most at “songs”: 60% of its attention.");
+  assert.equal(says(0), "looks from the class token most at the hidden word: 70% of its attention.");
   assert.equal(says(null), "spreads its look over 3 tokens or so."); // no key has 1.5 times the even 0.25
-  assert.equal(plain(querySentence(grid, 3, (word) => `looks, to write ${word},`)), "looks, to write “songs”, most at the class token: 40 % of its attention."); // prettier-ignore
+  assert.equal(plain(querySentence(grid, 3, (word) => `looks, to write ${word},`)), "looks, to write “songs”, most at the class token: 40% of its attention."); // prettier-ignore
   const dead = Grid.of(["a"], ["b"], new Float32Array(1), Uint8Array.of(FORBIDDEN));
   assert.equal(querySentence(dead, 0), "");
 });
@@ -105,7 +105,7 @@ test("a row that looks at all alike is of no kind, and said to look evenly", () 
   const even = Grid.of([..."abc"], [..."abc"], causal, state);
   assert.deepEqual(counts(even, []), {});
   assert.equal(plain(describeMap(even, 2)), "looks from “c” evenly at all 3 that it may look at.");
-  assert.equal(plain(describeMap(even, 0)), "looks from “a” most at itself: 100 % of its attention.");
+  assert.equal(plain(describeMap(even, 0)), "looks from “a” most at itself: 100% of its attention.");
 });
 
 test("places from which there is no such key are not counted against a distance", () => {
@@ -126,7 +126,7 @@ test("a map is described by its tokens alone, and only if its rows are weights",
   const first = Grid.of(rows, rows, [1, 0, 0, 1, 0, 0, 1, 0, 0], state);
   assert.equal(describeMap(first, 2), "looks at the first letter in 2 of 2 places.");
   const cross = Grid.of(["le", "chat"], rows, [0.2, 0.8, 0, 0.1, 0.2, 0.7], new Uint8Array(6).fill(OPEN));
-  assert.equal(describeMap(cross, 1), "looks from “\u2068chat\u2069” most at “\u2068c\u2069”: 70 % of its attention.");
+  assert.equal(describeMap(cross, 1), "looks from “\u2068chat\u2069” most at “\u2068c\u2069”: 70% of its attention.");
   assert.equal(tagOf(first), "first");
   assert.equal(tagOf(cross), ""); // two texts
   assert.equal(describeMap(Grid.of(rows, rows, [3, 0, 0, 1, 0, 0, 1, 0, 0], state), 0), "");

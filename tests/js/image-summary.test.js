@@ -41,22 +41,22 @@ test("a sentence of what a head looks at", () => {
   const says = (row) => attentionSentence(attentionProfile(head({ 0: row }), 0), WORDS, PATCHES, "from cls");
   assert.equal(
     says([0.1, 0.1, 0.5, 0.2, 0.1]),
-    "looks from cls most at the patch in (0,1): 50 %, 2.5 times an even share.",
+    "looks from cls most at the patch in (0,1): 50%, 2.5 times an even share.",
   );
   assert.equal(
     says([0.6, 0.1, 0.05, 0.15, 0.1]),
-    "looks from cls most at cls (60 %), and of the patches at that in (1,0): 15 %, 0.75 times an even share.",
+    "looks from cls most at cls (60%), and of the patches at that in (1,0): 15%, 0.75 times an even share.",
   );
-  assert.equal(says([0.2, 0.22, 0.18, 0.2, 0.2]), "looks from cls almost evenly at all 5 tokens: at most 22 %.");
+  assert.equal(says([0.2, 0.22, 0.18, 0.2, 0.2]), "looks from cls almost evenly at all 5 tokens: at most 22%.");
 });
 
 test("a sentence of what is lost", () => {
-  assert.equal(effectSentence("“cat”", 0.81, 0.32, 6, 0), "Without these 6 patches “cat” falls from 81 % to 32 %.");
+  assert.equal(effectSentence("“cat”", 0.81, 0.32, 6, 0), "Without these 6 patches “cat” falls from 81% to 32%.");
   assert.equal(
     effectSentence("“cat”", 0.32, 0.81, 1, 2),
-    "Without this patch and 2 heads “cat” rises from 32 % to 81 %.",
+    "Without this patch and 2 heads “cat” rises from 32% to 81%.",
   );
-  assert.equal(effectSentence("“cat”", 0.5, 0.5, 0, 1), "Without 1 head “cat” stays at 50 %.");
+  assert.equal(effectSentence("“cat”", 0.5, 0.5, 0, 1), "Without 1 head “cat” stays at 50%.");
   assert.equal(effectSentence("“cat”", 0.5, 0.5, 0, 0), "");
 });
 

@@ -51,7 +51,7 @@ def test_failed_finds_false_statements_in_executed_notebook():
     [
         ("It ends at 1.48 nats.", ["1.48"]),
         ("right in 43 % of texts, 44% and 1,600 times", ["43 %", "44%", "1,600"]),
-        ("from 3 to 17 % of them", ["3%", "17 %"]),
+        ("from 3 to 17% of them", ["3%", "17%"]),
         ("a rate of 6e-3", ["6e-3"]),
         ("three times what others give, twice as much, half of it", ["three times", "twice", "half of"]),
         ("Each of 4 heads looks at 12 words.", []),  # counts what is seen
@@ -66,8 +66,8 @@ def test_figures_are_found_in_prose(text, found):
 
 
 def test_figures_are_bound_by_code_outputs_and_tags():
-    text = new_markdown_cell("It takes 300 steps, 1,024 tokens, and 25 % are right; 0.5 is cited.")
-    assert unbound(text) == ["300", "1,024", "25 %", "0.5"]
+    text = new_markdown_cell("It takes 300 steps, 1,024 tokens, and 25% are right; 0.5 is cited.")
+    assert unbound(text) == ["300", "1,024", "25%", "0.5"]
     assert unbound(text, code("steps = 300\nassert right < 0.25")) == ["1,024", "0.5"]
     same = code("print(tokens)", prose.SAME_OUTPUT_TAG)
     same.outputs = [{"output_type": "stream", "name": "stdout", "text": "1024 tokens, 25%\n"}]
@@ -77,7 +77,7 @@ def test_figures_are_bound_by_code_outputs_and_tags():
 
 
 def test_percentage_is_not_bound_by_plain_number():
-    assert unbound(new_markdown_cell("25 % are right"), code("count = 25")) == ["25 %"]
+    assert unbound(new_markdown_cell("25% are right"), code("count = 25")) == ["25%"]
 
 
 def test_check_binds_words_of_its_own_section_only():
@@ -91,7 +91,7 @@ def test_check_binds_words_of_its_own_section_only():
 
 
 def test_literal_picture_titles_count_as_prose():
-    assert unbound(code("title = 'right in 83 %'\nview.lines(x, title='twice as good')")) == ["83 %", "twice"]
+    assert unbound(code("title = 'right in 83%'\nview.lines(x, title='twice as good')")) == ["83%", "twice"]
     assert unbound(code("title = f'right in {share:.0%}'\nview.lines(x, title=f'{n} times')")) == []
 
 

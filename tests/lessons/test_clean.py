@@ -30,7 +30,7 @@ def executed_notebook(tmp_path):
     """A notebook that papermill ran, with a tagged picture."""
     data = {"image/png": base64.b64encode(png([[255, 255, 255]])).decode(), "text/html": "<b>", "text/plain": "hi"}
     outputs = [
-        v4.new_output("stream", name="stderr", text="50 %"),
+        v4.new_output("stream", name="stderr", text="50%"),
         v4.new_output("stream", name="stdout", text="a"),
         v4.new_output("stream", name="stdout", text="b"),
         v4.new_output("display_data", data={**data, clean.WIDGET_MIME_TYPE: {}}),

@@ -426,7 +426,7 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio, weights, atol):
 def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
     page = studio(filler()[2])
     percents = page.locator(".sides .shares").first.locator(".number").all_text_contents()
-    assert sum(float(one.removesuffix(" %")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
+    assert sum(float(one.removesuffix("%")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
     left, right = (page.locator(".sides .shares").nth(which).locator(".share") for which in (0, 1))
     assert left.last.locator(".name").text_content() == f"{len(WORDS) - left.count() + 1} others"
     assert left.locator(".name").all_text_contents() == right.locator(".name").all_text_contents()
@@ -660,7 +660,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         assert len(set(inks)) > 5
         assert page.locator(".passage .from").count() == 1
         if kind == "classify":
-            assert page.locator(".pane.text .scale").text_content() == "attention0 %100 %"
+            assert page.locator(".pane.text .scale").text_content() == "attention0%100%"
         assert plain(page.locator(".pane.text small").first.text_content()) == (
             f"Where “{WORDS.tokens([ids[i + 1]])[0]}” looks: layer 1, head 2"
         )

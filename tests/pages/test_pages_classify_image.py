@@ -155,7 +155,7 @@ def colour(page, patch):
 
 
 def as_percent(share):
-    return re.sub(r"\.0+$", "", f"{100 * float(share):.2g}") + " %"
+    return re.sub(r"\.0+$", "", f"{100 * float(share):.2g}") + "%"
 
 
 def test_click_hides_and_restores_patch(studio):
@@ -249,7 +249,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
         if row.max() >= 1.5 / 13:
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 0].max().item(), 4 / 13)  # the scale is that of the class token, whatever looks
-    assert page.locator(".map-key .ramp").text_content() == f"attention0 %{said(largest / 4)}{said(largest)} or more"
+    assert page.locator(".map-key .ramp").text_content() == f"attention0%{said(largest / 4)}{said(largest)} or more"
     assert page.locator(".pane .scale").text_content() == "The clearer a patch, the more the chosen head looks at it."
 
 

@@ -763,15 +763,15 @@ def test_a_stack_answers_whether_its_sum_fits_and_marks_the_budget(open_interact
     ready(page)
     assert page.locator(".purpose").inner_text() == "Add machines"
     assert page.locator("h1").text_content() == "Does it fit?"
-    assert sentence(page) == "No: 144 of 80 GB. The largest part is “activations”, 84 GB (58 %)."
+    assert sentence(page) == "No: 144 of 80 GB. The largest part is “activations”, 84 GB (58%)."
     page.locator("canvas[aria-label^=memory]").focus()
     press(page, "ArrowDown")
     assert plain(says(page)).replace("\N{NO-BREAK SPACE}", " ") == "memory: “activations” 84 GB"
     svg = takes(page, "SVG", tmp_path).read_text("utf-8")
-    assert "No: 144 of 80 GB" in svg
+    assert "No: 144 of 80\u00a0GB" in svg
     page.get_by_role("slider", name="machines").fill("2")
     ready(page)
-    assert "Yes: 72 of 80 GB" in takes(page, "SVG", tmp_path).read_text("utf-8")
+    assert "Yes: 72 of 80\u00a0GB" in takes(page, "SVG", tmp_path).read_text("utf-8")
 
 
 def test_a_table_keeps_its_limits_and_says_them(open_interact):

@@ -745,7 +745,7 @@ def test_the_small_maps_are_explained_and_the_sentence_has_a_switch_for_its_head
     _, made = written()
     page = studio(made)
     assert plain(page.locator(".map-key").text_content()) == (
-        "Each row is one letter, each column a letter it looks at.attention0 %25 %100 %"
+        "Each row is one letter, each column a letter it looks at.attention0%25%100%"
     )
     names = [f"head {head}" for head in range(len(page.locator(".layer").first.locator(".cell").all()))]
     assert page.locator(".head-names span").all_text_contents() == ["", *names]

@@ -35,9 +35,10 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         logits = model(TOKENIZER.encode("abc")[None])[0, -1]
     patterns = torch.stack([pattern[0] for pattern in seen.values()])
-    maps, texts = drawn(made)
+    (opened, *maps), texts = drawn(made)  # the head that shades the text stands below it, with its words
     assert len(maps) == patterns[..., 0, 0].numel()
-    for image, pattern in zip(maps, patterns.flatten(0, 1)):
+    assert [label.get_text() for label in opened.axes.get_yticklabels()] == ["a", "b", "c"]
+    for image, pattern in zip([opened, *maps], [patterns[0, 0], *patterns.flatten(0, 1)]):
         torch.testing.assert_close(torch.as_tensor(image.get_array().data).float(), pattern, rtol=0, atol=1e-5)
     assert {"a", "b", "c", "head 0", "layer 1", "shaded: what layer 0, head 0 looks at, from “c”"} <= set(texts)
     shares = logits.softmax(-1)

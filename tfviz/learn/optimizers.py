@@ -110,7 +110,7 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
     """Return approximately U V^T of each matrix U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
 
     This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T.
-    Rounding to the 10 bits of a GPU's TF32 changes singular values by about 1 %. The 7 bits of bfloat16 are too coarse,
+    Rounding to the 10 bits of a GPU's TF32 changes singular values by about 1%. The 7 bits of bfloat16 are too coarse,
     so autocast is disabled.
     """
     if matrices.shape[1] > matrices.shape[2]:

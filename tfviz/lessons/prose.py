@@ -23,7 +23,7 @@ SKIPPED_PATTERN = re.compile(
     flags=re.MULTILINE | re.DOTALL,
 )
 NUMBER_PATTERN = re.compile(r"(?<![\w.])\d+(?:[_,]\d+)*(?:\.\d+)?(?:e[-+]?\d+)?(?:\s?%)?(?!\.?\w)")
-RANGE_PATTERN = re.compile(r"(\d+)(?=\s?(?:to|and|or|–|-|,)\s?\d+(?:\.\d+)?\s?%)")  # the first share of "32 to 64 %"
+RANGE_PATTERN = re.compile(r"(\d+)(?=\s?(?:to|and|or|–|-|,)\s?\d+(?:\.\d+)?\s?%)")  # the first share of "32 to 64%"
 WORDS_PATTERN = re.compile(
     rf"\b(?:twice|thrice|half (?:of|as|the)|a third of|a quarter of|(?:{COUNT_WORDS}) (?:times|percent|points))\b"
 )

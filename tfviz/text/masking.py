@@ -40,8 +40,8 @@ class TokenDropout(EndlessBatches):
 class MaskedTokens(EndlessBatches):
     """Batches of the masked-language-model task: ids with hidden tokens, and the original tokens as targets.
 
-    By default 15 % of the tokens are selected for prediction; of these, 80 % are replaced by `[MASK]`, 10 % by a random
-    token, and 10 % are unchanged (Devlin et al. 2019, section 3.1). Special tokens are never selected. At least one
+    By default 15% of the tokens are selected for prediction; of these, 80% are replaced by `[MASK]`, 10% by a random
+    token, and 10% are unchanged (Devlin et al. 2019, section 3.1). Special tokens are never selected. At least one
     token of each batch is selected, unless all are special.
 
     `masked[step]` is (ids, targets, ...). The targets are the original ids of the selected tokens, and 0, `[PAD]`,

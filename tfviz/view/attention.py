@@ -80,6 +80,7 @@ def head(
     top_k: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
     max_bytes: float = MAX_PAGE_BYTES,
+    axes: tuple[str, str] = (QUERY, KEY),
 ) -> View:
     """Show one head as a heatmap with labelled tokens, in which to read weights, lock rows and columns, and zoom.
 
@@ -93,13 +94,14 @@ def head(
         outlined: indices of queries, and of cells as (query, key), to outline.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
+        axes: names of rows and columns, if they are not queries and keys.
 
     Raises:
         IndexError: there is no such layer or head, or an outlined cell lies outside the map.
         ValueError: `divide` is not between two keys, or the `top_k` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    static_figure = figures.head(maps, layer, head, title, divide, marked)
+    static_figure = figures.head(maps, layer, head, title, divide, marked, axes)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         static_figure,
@@ -111,6 +113,7 @@ def head(
         divide=divide,
         outlined=marked[1],
         rows=marked[0],
+        axes=axes,
     )
 
 
@@ -262,6 +265,7 @@ def steps(
     outlined: Iterable[int | tuple[int, int]] = (),
     drawn: Sequence[str] = (),
     max_bytes: float = MAX_PAGE_BYTES,
+    unit: str = WEIGHT,
 ) -> View:
     """Show one head at successive steps of training or generation, with a slider and a button that plays them.
 
@@ -278,6 +282,7 @@ def steps(
         drawn: names of the steps in the static picture; by default at most six, evenly spaced from first to last.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
+        unit: name of the numbers, if they are not attention weights.
 
     Raises:
         TypeError: `parts` is not a mapping.
@@ -289,7 +294,7 @@ def steps(
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
     sizes = [maps.shape[2:] for maps in parts.values()]
     marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else figures.NO_OUTLINE
-    static_figure = figures.steps(parts, layer, head, title, divide, axes, marked, drawn)
+    static_figure = figures.steps(parts, layer, head, title, divide, axes, marked, drawn, unit)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         static_figure,
@@ -300,6 +305,7 @@ def steps(
         arrange="steps",
         divide=divide,
         axes=axes,
+        unit=unit,
         outlined=marked[1],
         rows=marked[0],
     )

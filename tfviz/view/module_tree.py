@@ -108,7 +108,7 @@ def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
 
 
 def _count(share: float) -> str:
-    return percent(share).replace(" %", "%")
+    return percent(share)
 
 
 def _fitting(box: Box, share: float) -> list[tuple[str, float]]:

@@ -122,6 +122,7 @@ def head(
     title: str | None = None,
     divide: int | None = None,
     outlined: Outlined = NO_OUTLINE,
+    axes: tuple[str, str] = (QUERY, KEY),
 ) -> StaticFigure:
     """Draw one head as a heatmap with its tokens, a line before the key `divide`, and outlined rows and cells.
 
@@ -137,6 +138,7 @@ def head(
         heatmap = attention_heatmap(
             maps,
             *downsampling.read_head(maps, layer, head, MAX_SIDE_PIXELS),
+            axes=axes,
             dividers=dividers,
             outlined=outlined[1],
             outlined_rows=outlined[0],
@@ -250,6 +252,7 @@ def steps(
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Outlined = NO_OUTLINE,
     drawn: Collection[str] = (),
+    unit: str = WEIGHT,
 ) -> StaticFigure:
     """Draw one head at successive steps, in panels that all have the size of the largest map.
 
@@ -264,6 +267,7 @@ def steps(
         axes: names of rows and columns.
         outlined: rows and cells to outline in each step that has them.
         drawn: names of the steps to draw; by default at most six, evenly spaced.
+        unit: name of the numbers, for the colour bar.
 
     Raises:
         IndexError: a step has no such layer or head.
@@ -272,16 +276,17 @@ def steps(
     """
     if not parts:
         raise ValueError("there is no step to draw")
+    weights = {str(name): head_and_mask(maps, layer, head) for name, maps in parts.items()}
+    space = max(len(one) for one, _ in weights.values()), max(one.shape[1] for one, _ in weights.values())
+    few = is_numbered(*space)  # as in the page
+    scale = Scale("linear" if few else "sqrt", name=unit)
     every = [
         Heatmap(
-            weights, Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens), allowed=allowed, title=str(name)
+            one, Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens), scale, allowed, title=name,
+            numbered=few,
         )
-        for name, maps in parts.items()
-        for weights, allowed in [head_and_mask(maps, layer, head)]
-    ]
-    space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
-    if is_numbered(*space):  # as in the page
-        every = [replace(one, scale=Scale("linear")) for one in every]
+        for maps, (name, (one, allowed)) in zip(parts.values(), weights.items())
+    ]  # fmt: skip
     dividers = check_divider(divide, space[1])
     if missing := [name for name in drawn if name not in parts]:
         raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, parts))}")

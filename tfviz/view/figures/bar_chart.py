@@ -23,6 +23,7 @@ LETTER_WIDTH_INCHES = 0.075  # on average
 DIGIT_WIDTH_INCHES = 0.066  # of a number beside its bar
 NUMBER_GAP = 0.03  # between a bar and its number, relative to the panel's width
 MIN_AXIS_LENGTH = 1.22  # length of a panel's axis, relative to its scale
+PLACEMENT_ROUNDS = 4  # after which numbers and axis fit each other
 MIN_BAR_SHARE = 0.35  # minimum share of a panel's width for its bars, beside long numbers
 MAX_NAME_LENGTH = 42  # characters of a row's name
 CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
@@ -140,7 +141,6 @@ def bar_table(
 
     largest = None if limit is None else max(float(column.high.max()) for column in series.values())
     numbers = {name: format_column(column, largest) for name, column in series.items()}
-    align_numbers = any(levels.values())  # align the numbers in a column, away from the dashed lines
 
     def draw() -> Figure:
         lines = max(len(those) for those in levels.values())
@@ -151,13 +151,15 @@ def bar_table(
         panel_width = (width - 1.6) / len(series)
         colours = _bar_colours(are_grey, are_pale)
         scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
+        widths = {name: [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in numbers[name]] for name in series}
         lengths = {
-            name: _axis_length(column.high.tolist(), *scales[name], numbers[name], panel_width, align_numbers)
+            name: _axis_length(column, levels[name].values(), *scales[name], widths[name])
             for name, column in series.items()
         }
         for axes, (name, column) in zip(panels, series.items()):
-            stretch = lengths[name] if limit is None else max(lengths.values())
-            _draw_column(axes, column, heights, numbers[name], colours, *scales[name], stretch, align_numbers)
+            axis_length = lengths[name] if limit is None else max(lengths.values())
+            places = _number_places(column, levels[name].values(), widths[name], axis_length)
+            _draw_column(axes, column, heights, numbers[name], places, colours, scales[name][0], axis_length)
             _reference_columns(axes, levels[name], heights[-1] + 1)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
@@ -178,11 +180,10 @@ def _draw_column(
     column: Spread,
     heights: Sequence[float],
     numbers: Sequence[str],
+    places: Sequence[float],
     colours: Sequence[Any],
     start: float,
-    length: float,
-    stretch: float,
-    align_numbers: bool,
+    axis_length: float,
 ) -> None:
     """Draw the bars of one measure, each with its number.
 
@@ -191,20 +192,18 @@ def _draw_column(
         column: the measure.
         heights: the y-coordinate of each bar, downwards.
         numbers: the text of each bar's number.
+        places: the x-coordinate at which each number begins.
         colours: the colour of each bar.
         start: the start of the scale.
-        length: the length of the scale.
-        stretch: the length of the axis, relative to the length of the scale.
-        align_numbers: whether all numbers are aligned beyond the end of the scale, instead of beside their bars.
+        axis_length: the length of the axis.
     """
     axes.barh(heights, column.mean, color=colours, height=0.72)
     if column.several:
         ink = matplotlib.rcParams["text.color"]
         axes.hlines(heights, column.low, column.high, color=ink, linewidth=1.5)
-    for row, (row_height, number) in enumerate(zip(heights, numbers)):
-        at = start + length if align_numbers else max(0.0, float(column.high[row]))
-        axes.text(at + NUMBER_GAP * stretch * length, row_height, number, va="center", fontsize=8)
-    axes.set(xlim=(start, start + stretch * length), xticks=[])
+    for row_height, number, place in zip(heights, numbers, places):
+        axes.text(place, row_height, number, va="center", fontsize=8)
+    axes.set(xlim=(start, start + axis_length), xticks=[])
     if start < 0:
         axes.spines["left"].set_visible(False)
         axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1)
@@ -250,15 +249,36 @@ def _scale(column: Spread, levels: Iterable[float], limit: float | None) -> tupl
     return start, max(end, 0.0) - start or 1.0
 
 
+def _number_places(column: Spread, levels: Iterable[float], widths: Sequence[float], axis_length: float) -> list[float]:
+    """Return where each bar's number begins: behind the bar and its range, or behind a line that it would cover."""
+    gap, places = NUMBER_GAP * axis_length, []
+    for high, width in zip(column.high.tolist(), widths):
+        place = max(0.0, high) + gap
+        for level in sorted(levels):
+            if place - gap < level < place + width * axis_length:
+                place = level + gap
+        places.append(place)
+    return places
+
+
 def _axis_length(
-    high: Sequence[float], start: float, length: float, numbers: Sequence[str], inches: float, align_numbers: bool
+    column: Spread, levels: Iterable[float], start: float, length: float, widths: Sequence[float]
 ) -> float:
-    """Return the length of a panel's axis, relative to its scale, that leaves room for the numbers beside its bars."""
-    text_widths = [DIGIT_WIDTH_INCHES * len(number) / inches + NUMBER_GAP for number in numbers]
-    if align_numbers:
-        text_widths = [max(text_widths)] * len(text_widths)
-    ends = [1.0 if align_numbers else (max(0.0, end) - start) / length for end in high]
-    return max(MIN_AXIS_LENGTH, *(end / max(MIN_BAR_SHARE, 1 - text) for end, text in zip(ends, text_widths)))
+    """Return the length of a panel's axis that leaves room for the numbers beside its bars.
+
+    Args:
+        column: the lengths of the bars.
+        levels: the places of the reference lines.
+        start: the start of the scale.
+        length: the length of the scale.
+        widths: the width of each number, as a share of the panel's.
+    """
+    axis_length = MIN_AXIS_LENGTH * length
+    for _ in range(PLACEMENT_ROUNDS):  # a longer axis makes the bars shorter, and numbers may then cover a line
+        places = _number_places(column, levels, widths, axis_length)
+        ends = [(place - start) / max(MIN_BAR_SHARE, 1 - width) for place, width in zip(places, widths)]
+        axis_length = max(axis_length, *ends)
+    return axis_length
 
 
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:

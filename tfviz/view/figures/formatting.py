@@ -114,25 +114,34 @@ def in_cell(value: float, limit: float) -> str:
     return formatted(float(rounded) * (-1 if value < 0 else 1))
 
 
+def unit_suffix(unit: str) -> str:
+    """Return what follows a number with this unit; a percent sign stands close to it.
+
+    >>> unit_suffix("%"), unit_suffix("GB"), unit_suffix("")
+    ('%', '\\xa0GB', '')
+    """
+    return unit if unit in ("", "%") else f"\N{NO-BREAK SPACE}{unit}"
+
+
 def percent(share: float) -> str:
-    """Format a share as a percentage; only 0 and 1 (within float32 rounding) become 0 % and 100 %.
+    """Format a share as a percentage; only 0 and 1 (within float32 rounding) become 0% and 100%.
 
     >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
-    ('12 %', '> 99.9 %', '100 %', '< 0.1 %', '> 99.9 %')
+    ('12%', '> 99.9%', '100%', '< 0.1%', '> 99.9%')
     """
     if 0 < share < 0.001:
-        return "< 0.1 %"
+        return "< 0.1%"
     if 0.9995 <= share < 1 - 0.5 * 10**-MAX_NINES:
-        return "> 99.9 %"
+        return "> 99.9%"
     if not math.isfinite(share):
         return formatted(share)
-    if 0.99 < 100 * share < 1:  # may round to 1 %, which unlike 100 % is no bound
-        return f"{_stripped(_rounded(Decimal(100 * share), 2))} %"
+    if 0.99 < 100 * share < 1:  # may round to 1%, which unlike 100% is no bound
+        return f"{_stripped(_rounded(Decimal(100 * share), 2))}%"
     hundredths = Decimal(share) * 100
     if not 99 < hundredths < 100:
-        return f"{formatted(100 * share)} %"
+        return f"{formatted(100 * share)}%"
     decimals = next((n for n in (0, 1) if _rounded(hundredths, n) < 100), 0)
-    return f"{_stripped(_rounded(hundredths, decimals))} %"
+    return f"{_stripped(_rounded(hundredths, decimals))}%"
 
 
 def stepped(value: float, step: float) -> str:

@@ -14,6 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from tfviz.view.figures.heatmap import (
+    annotate_cells,
     axis_inches,
     caption_panel,
     draw_cells,
@@ -28,6 +29,8 @@ from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
 MIN_PANELS_WORDS_BELOW = 4  # so many panels in one column have labels above the first and below the last panel
+MAX_PANEL_INCHES, MAX_NUMBERED_INCHES = 2.4, 3.8  # width of a small multiple; of one whose cells have numbers
+SMALL_NUMBER_INCHES, SMALL_NUMBER_POINTS = 0.33, 7  # width of a small multiple's cell with a number; its font size
 MAX_LETTERS = 40  # maximum length of an axis of letters on which words are labelled
 SPACES = "␣⏎"  # symbols that lessons show for spaces and newlines
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
@@ -112,11 +115,14 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     """Draw heatmaps of one head at successive steps, in panels of equal size; labels common to all appear once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
-    most = 3 if keys < 3 * queries else 1  # maps much wider than high are stacked
+    needed = keys * SMALL_NUMBER_INCHES
+    numbered = heatmaps[0].numbered and needed <= MAX_NUMBERED_INCHES
+    wide = numbered and needed > MAX_PANEL_INCHES
+    most = 1 if keys >= 3 * queries else 2 if wide else 3  # maps much wider than high are stacked
     nrows = -(-len(heatmaps) // most)
     ncols = -(-len(heatmaps) // nrows)
     panel_width, panel_height = (
-        axis_inches(keys, 2.4 if ncols > 1 else 5.6),
+        needed if numbered else axis_inches(keys, MAX_PANEL_INCHES if ncols > 1 else 5.6),
         axis_inches(queries, 2.4, min_inches=1.2 if ncols > 1 else 0.25),
     )
     same_rows, same_columns = (
@@ -129,6 +135,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     grid = figure.subplots(nrows, ncols, squeeze=False)
     for at, (axes, one) in enumerate(zip(grid.flat, heatmaps)):
         image = draw_cells(axes, one)
+        if numbered:
+            annotate_cells(axes, image, one, SMALL_NUMBER_POINTS)
         caption_panel(axes, one, panel_width, panel_height)
         if words_below and at == len(heatmaps) - 1:
             axes.tick_params(top=False, labeltop=False, bottom=True, labelbottom=True)

@@ -70,7 +70,7 @@ def draw_heatmap(
     label_axes(axes, heatmap.rows.labels, heatmap.columns.labels, labels, upright)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered or heatmap.texts:
-        _annotate_cells(axes, image, heatmap)
+        annotate_cells(axes, image, heatmap)
     draw_outlines(axes, heatmap)
     draw_dividers(axes, heatmap)
     return image
@@ -256,7 +256,7 @@ def contrasting_colour(shade: Sequence[float]) -> Any:
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
 
 
-def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
+def annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap, points: float = 8) -> None:
     """Write the number or the text of each cell in the colour with more contrast; masked cells stay empty."""
     shades: Any = image
     values = heatmap.values.numpy().astype(float)
@@ -268,7 +268,7 @@ def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
                 text = shorten(drawable(heatmap.texts[row][column]), MAX_CELL_LENGTH)
             else:
                 text = in_cell(float(values[row, column]), heatmap.scale.limit)
-            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8)
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=points)
 
 
 def _contrast(first: Sequence[float], second: Sequence[float]) -> float:

@@ -148,6 +148,11 @@ def prediction_colour() -> str:
     return _ink(PREDICTION_COLOURS)
 
 
+def negative_colour() -> str:
+    """Return the colour of bars below 0, which is that of the lower end of a diverging scale."""
+    return _ink(LOW_COLOURS)
+
+
 def sequential_colormap() -> ListedColormap:
     """Return the blue colormap from the background (0) to the strongest colour (1), perceptually uniform."""
     return ListedColormap(_between(_background(), _ink(RAMP_COLOURS)))

@@ -48,7 +48,7 @@ def dots(axes: Axes, panel: ResultPanel) -> None:
 def graph(axes: Axes, panel: ResultPanel) -> None:
     """Draw nodes and an edge for each number in [from, to], thicker for larger ones, vermillion for negative ones.
 
-    Edges below 2 % of the limit are omitted. If `panel.filled`, the numbers on the diagonal colour the nodes as in a
+    Edges below 2% of the limit are omitted. If `panel.filled`, the numbers on the diagonal colour the nodes as in a
     grid; otherwise they are drawn as loops.
     """
     weights, limit = panel.numbers, panel.limit

@@ -11,7 +11,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.figures.formatting import aligned, formatted, shorten
+from tfviz.view.figures.formatting import aligned, formatted, shorten, unit_suffix
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -20,7 +20,7 @@ from tfviz.view.figures.heatmap import (
     draw_heatmap,
     norm,
 )
-from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
+from tfviz.view.figures.palette import axis_labels, drawable, negative_colour, prediction_colour, soft
 from tfviz.view.figures.planes import arrows, dots, graph
 from tfviz.view.figures.sentences import stack_answer
 from tfviz.view.figures.ticks import ticks
@@ -102,11 +102,12 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     signed = bool((values < 0).any() or panel.expected)
     places = numpy.arange(len(values))
     right = values * numpy.array(panel.expected or numpy.sign(values)) > 0
-    colour, none = prediction_colour(), "none"
-    axes.barh(places, values, height=0.72, linewidth=1, edgecolor=[none if one else colour for one in right],
-              color=[colour if one else none for one in right])  # fmt: skip
+    inks = [negative_colour() if value < 0 and not panel.expected else prediction_colour() for value in values]
+    fills = [ink if one else "none" for ink, one in zip(inks, right)]
+    edges = ["none" if one else ink for ink, one in zip(inks, right)]
+    axes.barh(places, values, height=0.72, linewidth=1, edgecolor=edges, color=fills)
     signs = [" ✓" if one else " ✗" for one in right] if panel.expected else [""] * len(values)
-    texts = [text + _unit_suffix(panel) + sign for text, sign in zip(aligned(panel.numbers.tolist()), signs)]
+    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(aligned(panel.numbers.tolist()), signs)]
     if panel.expected:
         sides = limit * numpy.sign(panel.expected)
         axes.barh(places, sides, height=0.72, color=matplotlib.rcParams["grid.color"], zorder=-1)
@@ -189,11 +190,7 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _with_unit(value: float, panel: ResultPanel) -> str:
-    return formatted(value) + _unit_suffix(panel)
-
-
-def _unit_suffix(panel: ResultPanel) -> str:
-    return f" {panel.unit}" if panel.unit else ""
+    return formatted(value) + unit_suffix(panel.unit)
 
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy
 
 from tfviz.text.token_labels import VISIBLE_SIGNS
-from tfviz.view.figures.formatting import formatted, percent, shorten
+from tfviz.view.figures.formatting import formatted, percent, shorten, unit_suffix
 from tfviz.view.result_spec import ResultPanel
 
 NUMBER_NAMES = ("value", "percent")
@@ -157,7 +157,7 @@ def stack_answer(panel: ResultPanel) -> str:
     """Return the sum of a stack's positive parts; with a budget, also whether it fits, as in "No: 144 of 80 GB"."""
     values = panel.numbers
     total = float(values[numpy.isfinite(values)].clip(0).sum())  # as drawn
-    unit = f" {panel.unit}" if panel.unit else ""
+    unit = unit_suffix(panel.unit)
     if panel.budget is None:
         return formatted(total) + unit
     digits = next((n for n in (2, 3, 4, 5) if formatted(total, n) != formatted(panel.budget, n)), 2)
@@ -170,7 +170,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
     values = panel.numbers
     if not numpy.isfinite(values).any():
         return {}
-    unit = f"\N{NO-BREAK SPACE}{panel.unit}" if panel.unit else ""
+    unit = unit_suffix(panel.unit)
     if panel.kind == "number":
         return {"value": formatted(float(values)) + unit, "percent": _percent(float(values))}
     table = values[:, None].T if values.ndim == 1 else values

@@ -206,7 +206,7 @@ class StudioPicture:
         place = _fractions((left, top + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
         bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
-        bar.set_ticks([0, 0.1, 0.25, 0.5, 1], labels=["0", "10", "25", "50", "100 %"])
+        bar.set_ticks([0, 0.1, 0.25, 0.5, 1], labels=["0", "10", "25", "50", "100%"])
         bar.ax.tick_params(labelsize=7.5, length=0)
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
 

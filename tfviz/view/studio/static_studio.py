@@ -17,7 +17,7 @@ from tfviz.view.figures.text_studio import StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
 MAX_TOKENS = 128  # of a text whose heads are drawn
-MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is written as less than 0.1 %
+MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is written as less than 0.1%
 
 
 @torch.no_grad()

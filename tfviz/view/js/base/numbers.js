@@ -97,16 +97,19 @@ export function inCell(value, limit) {
   return formatted(value < 0 ? -rounded : rounded);
 }
 
-/** Write a share as a percentage. Only 0 and 1 read as 0 % and 100 %. @param {number} share */
+/** Return what follows a number with this unit: a percent sign stands close to it. @param {string} [unit] */
+export const unitSuffix = (unit) => (!unit || unit === "%" ? (unit ?? "") : `\u00a0${unit}`);
+
+/** Write a share as a percentage. Only 0 and 1 read as 0% and 100%. @param {number} share */
 export function percent(share) {
-  if (share > 0 && share < 0.001) return "< 0.1 %";
-  if (share >= 0.9995 && share < MIN_NEARLY_ONE) return "> 99.9 %";
+  if (share > 0 && share < 0.001) return "< 0.1%";
+  if (share >= 0.9995 && share < MIN_NEARLY_ONE) return "> 99.9%";
   if (!Number.isFinite(share)) return formatted(share);
   const hundredths = 100 * share;
-  if (hundredths > 0.99 && hundredths < 1) return `${trimmed(hundredths.toFixed(2))} %`; // 1 % is no limit to stay below
-  if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)} %`;
+  if (hundredths > 0.99 && hundredths < 1) return `${trimmed(hundredths.toFixed(2))}%`; // 1% is no limit to stay below
+  if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)}%`;
   const places = [0, 1].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
-  return `${trimmed(hundredths.toFixed(places))} %`;
+  return `${trimmed(hundredths.toFixed(places))}%`;
 }
 
 /**

@@ -5,7 +5,7 @@ import { chartCanvas } from "../base/elements.js";
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { formatted, unitSuffix } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
@@ -164,7 +164,7 @@ export class Panel {
 
   /** @param {string} text of a number */
   withUnit(text) {
-    return this.unit ? `${text}\u00a0${this.unit}` : text;
+    return text + unitSuffix(this.unit);
   }
 
   /** @param {Point} cell */

@@ -1,7 +1,7 @@
 // What a result shows, in a sentence: the author's own, with names in braces, or one made from the numbers. The rules and
 // the names are those of `tfviz/view/figures/sentences.py`.
 
-import { formatted, percent } from "../base/numbers.js";
+import { formatted, percent, unitSuffix } from "../base/numbers.js";
 import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js";
 import { rowsSumToOne, wordsFor } from "./scales.js";
 
@@ -82,7 +82,7 @@ export function defaultSentence(content) {
  * @param {string} [unit]
  */
 export function stackAnswer(sum, budget, unit) {
-  const named = unit ? ` ${unit}` : "";
+  const named = unitSuffix(unit);
   if (budget === undefined) return formatted(sum) + named;
   const digits = [2, 3, 4, 5].find((n) => formatted(sum, n) !== formatted(budget, n)) ?? 2;
   return `${sum <= budget ? "Yes" : "No"}: ${formatted(sum, digits)} of ${formatted(budget, digits)}${named}`;
@@ -134,7 +134,7 @@ function facts(content) {
   const finite = data.filter(Number.isFinite);
   if (!finite.length) return null;
   /** @param {number} value */
-  const measured = (value) => formatted(value) + (unit ? `\u00a0${unit}` : "");
+  const measured = (value) => formatted(value) + unitSuffix(unit);
   if (kind === "number") return { value: measured(data[0]), percent: inPercent(data[0]) };
   const [n, m] = tensor.shape.length === 2 ? tensor.shape : [1, data.length];
   const at = statedCell(content, data, n, m);

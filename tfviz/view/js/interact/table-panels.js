@@ -190,6 +190,11 @@ export class BarPanel extends Panel {
     return this.values[i] * this.expected[i] > 0 ? "✓" : "✗";
   }
 
+  /** Return the colour of a bar: below 0 that of such cells of a table, unless signs are expected. @param {number} value */
+  colourOf(value) {
+    return value < 0 && !this.expected ? this.theme.low : this.theme.prediction;
+  }
+
   /** @param {Pen} pen */
   paint(pen) {
     const { theme, above, left, barLength, zeroX, rowHeight } = this;
@@ -209,7 +214,7 @@ export class BarPanel extends Panel {
         radius: 3,
       });
       const outlined = this.verdict(i) === "✗";
-      const ink = theme.prediction;
+      const ink = this.colourOf(value);
       pen.rect(value < 0 ? zeroX - length : zeroX, middle - barHeight / 2, length, barHeight, {
         ...(outlined ? { stroke: ink, lineWidth: 1.5 } : { fill: ink }),
         radius: 3,

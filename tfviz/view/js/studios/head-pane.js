@@ -77,7 +77,7 @@ export class HeadPane {
         "span",
         { class: "ramp" },
         "attention",
-        h("output", {}, "0 %"),
+        h("output", {}, "0%"),
         gradient(floored.subarray(0, 128)),
         h("output", {}, percent(limit / 4)), // the middle of a square-root scale
         gradient(floored.subarray(128)),
@@ -99,10 +99,7 @@ export class HeadPane {
   /** Describe the selected head. @param {string} behaviour @param {string} effect of its ablation */
   describe(behaviour, effect) {
     const { heads } = this;
-    this.sentence.replaceChildren(
-      h("b", {}, heads.nameOf(heads.selected)),
-      ` ${behaviour} ${effect}`.replace(/(?<=\d) %/g, "\u00a0%"),
-    );
+    this.sentence.replaceChildren(h("b", {}, heads.nameOf(heads.selected)), ` ${behaviour} ${effect}`);
     this.switcher.hidden = false;
     this.switcher.textContent = heads.isOff(heads.selected) ? "Switch it on" : "Switch it off";
   }

@@ -138,9 +138,9 @@ export class WordEffects {
     this.scale.hidden = false;
     this.scale.replaceChildren(
       "attention",
-      h("output", {}, "0 %"),
+      h("output", {}, "0%"),
       gradient(this.studio.frame.theme.floored),
-      h("output", {}, "100 %"),
+      h("output", {}, "100%"),
     );
   }
 
