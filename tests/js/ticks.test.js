@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
-import { axisTicks } from "../../tfviz/view/js/base/axis-ticks.js";
+import { axisTicks, logTicks } from "../../tfviz/view/js/base/axis-ticks.js";
 import { levels, ticks } from "../../tfviz/view/js/interact/ticks.js";
 
 /** @type {[number, number, number[]][]} */
@@ -94,5 +94,19 @@ for (const [low, high, most, expected] of AXES)
   test(`an axis from ${low} to ${high}`, () =>
     assert.deepEqual(
       axisTicks(low, high, most).map(([, text]) => text),
+      expected,
+    ));
+
+/** @type {[number, number, number, string[]][]} */
+const DECADES = [
+  [0.006, 1.3, 8, ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]],
+  [0.006, 1.3, 3, ["0.01", "0.1", "1"]],
+  [1, 1e6, 4, ["1", "100", "10,000", "1,000,000"]],
+  [0.3, 0.4, 5, []],
+];
+for (const [low, high, most, expected] of DECADES)
+  test(`powers of ten from ${low} to ${high}, at most ${most}`, () =>
+    assert.deepEqual(
+      logTicks(low, high, most).map(([, text]) => text),
       expected,
     ));

@@ -35,7 +35,7 @@ BEAMS = [
 def drawn_tree(picture):
     """Tokens with their places, and lines as (start row, end row, style, strong)."""
     (axes,) = picture.figure().axes
-    texts = [text for text in axes.texts if text.get_text()[0] not in "−0123456789" and text.get_position()[1] >= 0]
+    texts = [text for text in axes.texts if text.get_text()[0] not in "−0123456789×" and text.get_position()[1] >= 0]
     tokens = {(*text.get_position(), text.get_text()) for text in texts}
     lines = set()
     for patch in axes.patches:
@@ -53,6 +53,12 @@ def test_best_path_is_bold_and_finished_text_is_dotted():
         (1, 1, 0, "-", False), (1, 0, 1, "-", True), (1, 0, 2, "-", False),
         (2, 1, 0, ":", True), (2, 0, 1, "-", False), (2, 0, 2, "-", False),
     }  # fmt: skip
+
+
+def test_dropped_texts_have_crosses():
+    (axes,) = tree(BEAMS, WORDS).figure().axes
+    crosses = {text.get_position() for text in axes.texts if text.get_text() == "×"}
+    assert crosses == {(0.32, 2), (1.32, 2)}  # nothing continues them; what ends or is last is not dropped
 
 
 def test_columns_are_numbered_and_finished_text_ends_in_dot():

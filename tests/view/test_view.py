@@ -378,6 +378,24 @@ def test_scatter_axis_begins_where_asked_unless_point_lies_below():
     assert axes.get_ylim()[0] == pytest.approx(-5.0 - 0.06 * 7.0)
 
 
+def test_scatter_axis_may_be_logarithmic():
+    points = torch.tensor([[3.0, 0.01], [9.0, 2.0]])
+    shown = view.scatter(points, ["a", "b"], "t", scales=("linear", "log"))
+    assert shown.document["scales"] == ["linear", "log"]
+    assert shown.document["range"][1] == pytest.approx([0.01, 2.0])  # as given, not as logarithms
+    axes = shown.figure().axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("linear", "log")
+    labels = [tick.label1.get_text() for tick in axes.yaxis.get_major_ticks()]
+    assert {"0.01", "0.1", "1"} <= set(labels)
+
+
+@pytest.mark.parametrize(("low", "begin"), [(0.0, None), (-1.0, None), (0.5, 0.0)])
+def test_logarithmic_axis_needs_numbers_above_zero(low, begin):
+    points = torch.tensor([[low, 1.0], [9.0, 2.0]])
+    with pytest.raises(ValueError, match="the axis 'cost' is logarithmic and has numbers that are not above 0"):
+        view.scatter(points, ["a", "b"], "t", ("cost", "y"), scales=("log", "linear"), begin=(begin, None))
+
+
 def test_scatter_legend_keeps_group_order():
     points, groups = torch.eye(3, 2), ["cold", "mild", "hot"]
     figure = view.scatter(points, ["a", "b", "c"], "t", groups=groups).figure()

@@ -39,8 +39,8 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
     """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
     A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
-    node without continuations was dropped. A hypothesis that has ended continues as a dotted line to a dot in the last
-    column. The path of the final best hypothesis is emphasized.
+    node without continuations was dropped, and has a cross behind it. A hypothesis that has ended continues as a
+    dotted line to a dot in the last column. The path of the final best hypothesis is emphasized.
 
     Args:
         beams: all steps that `generate.beam.steps` yielded, in order.
@@ -75,11 +75,14 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
         axes.set(xlim=(-0.9, steps - 0.4), ylim=(width - 0.3, -0.9))
         axes.plot([-0.75], [0], marker="o", markersize=5, color=matplotlib.rcParams["text.color"], clip_on=False)
         for step, beam in enumerate(beams):
+            kept = set(beams[step + 1].parents[row].tolist()) if step + 1 < steps else set(range(width))
             axes.text(step, -0.62, f"word {step + 1}", size=8, color=soft(), ha="center", va="center")
             for rank in range(width):
                 if beam.scores[row, rank].isfinite():
                     ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
                     _draw_node(axes, beam, tokens, (row, rank), step, winner[step] == rank, ended, steps - 1)
+                    if rank not in kept:
+                        axes.text(step + 0.32, rank, "×", size=9, color=soft(), ha="center", va="center")
         set_title(figure, title)
         return figure
 

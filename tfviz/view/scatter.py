@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +13,7 @@ from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.figures.formatting import counted, shorten
+from tfviz.view.figures.line_chart import set_log_ticks
 from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.scatter_plot import (
     draw_names,
@@ -28,6 +30,7 @@ from tfviz.view.spec import Scatter
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12
+AxisScale = Literal["linear", "log"]
 
 
 def scatter(
@@ -39,6 +42,7 @@ def scatter(
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
     begin: tuple[float | None, float | None] = (None, None),
+    scales: tuple[AxisScale, AxisScale] = ("linear", "linear"),
 ) -> View:
     """Show a scatter plot of named points; the page shows the name and coordinates of the nearest point.
 
@@ -53,14 +57,18 @@ def scatter(
         groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
         mark: names of points to draw larger and to label first, in bold.
         begin: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
+        scales: "linear" or "log" for each axis.
 
     Raises:
         ValueError: there are no points; points are not [point, 2] or not finite; there are not as many names or groups
-            as points; there are more than six groups.
+            as points; there are more than six groups; a coordinate or the start of a log axis is not above 0.
         LookupError: `mark` names a point that does not exist.
     """
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
+    for axis, scale, column, low in zip(axes, scales, table.T, begin):
+        if scale == "log" and min(column.min(), column.min() if low is None else low) <= 0:
+            raise ValueError(f"the axis {axis!r} is logarithmic and has numbers that are not above 0")
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
     lows = [
         float(column.min()) if low is None else min(low, float(column.min())) for column, low in zip(table.T, begin)
@@ -73,6 +81,7 @@ def scatter(
         "axes": list(axes),
         "data": blobs.add(table.tobytes()),
         "range": [[low, float(column.max())] for low, column in zip(lows, table.T)],
+        "scales": list(scales),
         "limit": float(abs(table).max()) or 1.0,
         "labels": list(shown.labels),
         "legend": shown.legend,
@@ -83,11 +92,15 @@ def scatter(
     def draw() -> Figure:
         figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
         plane = figure.subplots()
+        plane.set(xscale=scales[0], yscale=scales[1])
         draw_points(plane, shown, 9 if groups is None else 14)
         plane.margins(0.06)
         plane.update_datalim([lows])
         plane.autoscale_view()
         draw_zero_lines(plane, shown)
+        for axis, scale in zip((plane.xaxis, plane.yaxis), scales):
+            if scale == "log":
+                set_log_ticks(axis)
         plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
         group_legend(figure, shown)
         set_title(figure, title)

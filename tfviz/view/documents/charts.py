@@ -160,6 +160,7 @@ class PointsDocument(TypedDict):
         axes: names of the two coordinates.
         data: float32, [point, 2].
         range: the lowest and the highest number of each axis.
+        scales: "linear" or "log" for each axis.
         limit: the largest absolute value.
         labels: the index of each point's group, -1 for none; empty if there are no groups.
         legend: the label and the name of each group.
@@ -172,6 +173,7 @@ class PointsDocument(TypedDict):
     axes: list[str]
     data: Piece
     range: list[list[float]]
+    scales: list[Literal["linear", "log"]]
     limit: float
     labels: list[int]
     legend: list[tuple[int, str]]

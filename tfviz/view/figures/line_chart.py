@@ -193,10 +193,10 @@ class LineChart:
 
     def _set_log_ticks(self, axes: Axes) -> None:
         if axes.get_xscale() == "log":
-            _set_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
+            set_log_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
         if axes.get_yscale() == "log":
             _end_at_ticks(axes)
-            _set_ticks(axes.yaxis)
+            set_log_ticks(axes.yaxis)
 
 
 def _end_at_ticks(axes: Axes) -> None:
@@ -207,7 +207,7 @@ def _end_at_ticks(axes: Axes) -> None:
         axes.set_ylim(max(step for step in steps if step <= low), min(step for step in steps if step >= high))
 
 
-def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
+def set_log_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
     """Label a log axis at requested ticks, at its points if they are few and apart, or at 1, 2 and 5 if it is short.
 
     Numbers are written out, because matplotlib would typeset powers of ten as formulas. If the axis goes below 1e-5,

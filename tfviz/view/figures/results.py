@@ -11,7 +11,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.figures.formatting import aligned, formatted, shorten, unit_suffix
+from tfviz.view.figures.formatting import aligned, formatted, percent, shorten, unit_suffix
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -171,7 +171,8 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
     """Draw a stacked bar of all parts, above it the sum and whether it fits, below it the parts' names and numbers."""
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0).clip(0)
     names = [shorten(drawable(name), 24) for name in panel.row_labels(len(values))]
-    end = stack_end(float(values.sum()), panel.budget)
+    total = float(values.sum())
+    end = stack_end(total, panel.budget)
     rows = len(values)
     axes.set(xlim=(0, end), ylim=(rows + 1.2, -1.9))
     axes.axis("off")
@@ -180,7 +181,8 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
         colour = f"C{STACK_COLOURS[at % len(STACK_COLOURS)]}"
         axes.barh(0, value, left=left, height=1.0, color=colour, edgecolor=axes.get_facecolor(), linewidth=1)
         axes.barh(at + 1.3, 0.02 * end, height=0.6, color=colour)
-        axes.text(0.035 * end, at + 1.3, f"{name}  {_with_unit(value, panel)}", va="center", fontsize=9)
+        share = f" ({percent(value / total)})" if total else ""
+        axes.text(0.035 * end, at + 1.3, f"{name}  {_with_unit(value, panel)}{share}", va="center", fontsize=9)
         left += value
     axes.text(0, -1.75, stack_answer(panel), fontsize=14, fontweight="bold", va="top")
     if panel.budget is not None:

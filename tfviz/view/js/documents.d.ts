@@ -288,6 +288,8 @@ export interface PointsDocument {
   data: Piece;
   /** the lowest and the highest number of each axis. */
   range: number[][];
+  /** "linear" or "log" for each axis. */
+  scales: ("linear" | "log")[];
   /** the largest absolute value. */
   limit: number;
   /** the index of each point's group, -1 for none; empty if there are no groups. */

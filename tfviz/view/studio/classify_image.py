@@ -82,7 +82,7 @@ def classify_image(
     none = torch.zeros(patched.count, dtype=torch.bool)
     logits = program(none)["logits"]
     check_label_logits(labels, logits, "picture")
-    opened = strongest_head(model, patched.pixels, extract_logits, focused=True)
+    opened = strongest_head(model, patched.pixels, extract_logits)
     tokens = [str(token) for token in range(patched.grid.patches.stop)]
     words = patched.grid.token_names(tokens, ())
     document: ClassifyImageDocument = {

@@ -23,19 +23,17 @@ class HeadState(TypedDict):
     head: int
 
 
-def strongest_head(
-    model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor], focused: bool = False
-) -> HeadState:
+def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object], Tensor]) -> HeadState:
     """Return the head whose ablation changes the probabilities most, by the sum of absolute differences.
 
-    Return the first head if there are more than `MAX_HEADS`, no patterns can be captured, or the sites differ in more
-    than numbers, as in an encoder-decoder.
+    Heads that look almost evenly, whose maps show nothing, are skipped if there are others. Return the first head if
+    there are more than `MAX_HEADS`, no patterns can be captured, or the sites differ in more than numbers, as in an
+    encoder-decoder.
 
     Args:
         model: called with `inputs`.
         inputs: ids [1, position], or pixels [1, channel, height, width].
         logits_of: returns the logits, with the choices on the last axis, from the model's output.
-        focused: whether to skip heads that look almost evenly, whose maps show nothing, if there are others.
     """
     first: HeadState = {"layer": 0, "head": 0}
 
@@ -49,13 +47,12 @@ def strongest_head(
         if not 0 < heads <= MAX_HEADS or len({re.sub(r"\d+", "*", site) for site in captured}) > 1:
             return first
         changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
-    if focused:
-        is_focused = {
-            site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] >= MIN_FOCUS
-            for site, pattern in captured.items()
-        }
-        if any(bool(each.any()) for each in is_focused.values()):
-            changes = {site: torch.where(is_focused[site], changes[site], 0) for site in captured}
+    is_focused = {
+        site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] >= MIN_FOCUS
+        for site, pattern in captured.items()
+    }
+    if any(bool(each.any()) for each in is_focused.values()):
+        changes = {site: torch.where(is_focused[site], changes[site], 0) for site in captured}
     worst = 0.0
     for layer, site in enumerate(captured):
         head = int(changes[site].argmax())

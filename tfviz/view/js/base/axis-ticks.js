@@ -1,6 +1,6 @@
 // Where a scale ends, and the numbers beside an axis.
 
-import { fixed } from "./numbers.js";
+import { fixed, formatted } from "./numbers.js";
 
 export const TICK_FACTORS = [1, 2, 5, 10];
 const ROUND_FACTORS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
@@ -33,4 +33,23 @@ export function axisTicks(low, high, most) {
     const value = Number(((first + i) * step).toPrecision(12));
     return [value, fixed(value, places)];
   });
+}
+
+/**
+ * Return powers of ten between two ends, with 2 and 5 times these where there is room, and how each is written.
+ * @param {number} low above 0
+ * @param {number} high
+ * @param {number} most how many of them fit
+ * @returns {[value: number, text: string][]}
+ */
+export function logTicks(low, high, most) {
+  const [first, last] = [Math.floor(Math.log10(low)), Math.ceil(Math.log10(high))];
+  const powers = Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const within = (/** @type {number} */ value) => value >= low * (1 - 1e-9) && value <= high * (1 + 1e-9);
+  const choices = [[1, 2, 5], [1]].map((factors) =>
+    powers.flatMap((power) => factors.map((factor) => Number(`${factor}e${power}`))).filter(within),
+  );
+  const values = choices.find((each) => each.length <= most) ?? choices[1];
+  const step = Math.max(1, Math.ceil(values.length / Math.max(1, most)));
+  return values.filter((_, i) => i % step === 0).map((value) => [value, formatted(value)]);
 }

@@ -1,6 +1,7 @@
 // A panel that draws one bar made of parts: above it their sum, and whether it fits a budget; below it the parts by name.
 
 import { roundUp } from "../base/axis-ticks.js";
+import { percent } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import spec from "../base/spec.json" with { type: "json" };
 import { excerpt, quotedExcerpt } from "../base/visible-text.js";
@@ -32,7 +33,7 @@ export class StackPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
     this.end = roundUp(Math.max(this.sum, 1.25 * (this.budget ?? 0)));
     const widths = this.words.map((word, i) => {
-      const value = textWidth(this.measured(this.tensor.data[i]), NAME.size, true);
+      const value = textWidth(this.number(i), NAME.size, true);
       return NAME.swatch + textWidth(excerpt(word, 24), NAME.size) + NAME.gap + value + NAME.apart;
     });
     this.columnWidth = Math.min(width + NAME.apart, Math.max(LAYOUT.column, ...widths));
@@ -57,6 +58,12 @@ export class StackPanel extends Panel {
 
   get answer() {
     return stackAnswer(this.sum, this.budget, this.unit);
+  }
+
+  /** Return the number of a part, and its share of the sum. @param {number} i */
+  number(i) {
+    const value = this.tensor.data[i];
+    return this.measured(value) + (this.sum > 0 ? ` (${percent(this.part(value) / this.sum)})` : "");
   }
 
   /** @param {number} i */
@@ -98,7 +105,7 @@ export class StackPanel extends Panel {
     const look = { fill: this.theme.ink, size: NAME.size };
     pen.text(x + NAME.swatch, y, excerpt(word, 24), look);
     const right = x + this.columnWidth - NAME.apart;
-    pen.text(right, y, this.measured(this.tensor.data[i]), { ...look, bold: true, align: "right" });
+    pen.text(right, y, this.number(i), { ...look, bold: true, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */

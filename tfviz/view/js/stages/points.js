@@ -1,7 +1,7 @@
 // A view of labelled points in a plane. As many labels are drawn as fit; the point under the cursor is named below the
 // plane.
 
-import { axisTicks } from "../base/axis-ticks.js";
+import { axisTicks, logTicks } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
 import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
@@ -47,6 +47,7 @@ export class Points {
     const values = source.numbers(data);
     this.store = store;
     this.range = source.document.range;
+    this.scales = source.document.scales;
     this.names = names;
     this.axes = axes;
     this.values = values;
@@ -118,8 +119,20 @@ export class Points {
 
   /** Return the share of an axis's range that lies below a value. @param {number} value @param {number} axis */
   share(value, axis) {
-    const [low, high] = this.range[axis];
-    return (value - low) / (high - low || 1);
+    const [low, high, here] = [...this.range[axis], value].map((one) => this.along(one, axis));
+    return (here - low) / (high - low || 1);
+  }
+
+  /** Return the place of a value on an axis: its logarithm, if the axis is logarithmic. @param {number} value @param {number} axis */
+  along(value, axis) {
+    return this.scales[axis] === "log" ? Math.log10(value) : value;
+  }
+
+  /** Return the numbers of an axis between two shares of its range. @param {number} axis @param {number[]} shares @param {number} most */
+  ticks(axis, shares, most) {
+    const [low, high] = this.range[axis].map((end) => this.along(end, axis));
+    const [first, last] = shares.map((share) => low + share * (high - low));
+    return this.scales[axis] === "log" ? logTicks(10 ** first, 10 ** last, most) : axisTicks(first, last, most);
   }
 
   /** @param {number} x @param {number} y @param {number} [reach] @returns {number | null} */
@@ -257,9 +270,7 @@ export class Points {
     const size = [right - left, bottom - top];
     const style = { fill: theme.soft, size: 11 };
     [x, 1 - y - side].forEach((start, axis) => {
-      const [low, high] = this.range[axis];
-      const ends = [start, start + side].map((share) => low + share * (high - low));
-      for (const [value, text] of axisTicks(ends[0], ends[1], size[axis] / TICK_SPACING[axis])) {
+      for (const [value, text] of this.ticks(axis, [start, start + side], size[axis] / TICK_SPACING[axis])) {
         const [across, down] = this.pixel([this.share(value, axis), this.share(value, axis)]);
         const stroke = { stroke: theme.line, lineWidth: value ? 0.5 : 1 };
         if (axis) pen.line(left, down, right, down, stroke);
