@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 130_000,
   "interact.js": 132_600,
   "lesson.js": 1_400,
-  "maps-widget.js": 100_000,
-  "maps.js": 103_000,
+  "maps-widget.js": 101_500,
+  "maps.js": 104_500,
   "neurons.js": 52_000,
   "page.css": 230,
-  "patching-widget.js": 178_900,
-  "patching.js": 178_500,
+  "patching-widget.js": 180_400,
+  "patching.js": 180_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 252_300,
-  "studios.js": 251_900,
+  "studios-widget.js": 254_000,
+  "studios.js": 253_500,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

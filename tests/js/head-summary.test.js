@@ -8,6 +8,7 @@ import {
   attentionBreadth,
   describeHead,
   describeMap,
+  headsByKind,
   tagOf,
   countKinds,
   querySentence,
@@ -146,4 +147,23 @@ test("a head that has a kind in most places is tagged with it", () => {
   assert.equal(tag([0, 2, 3, 3]), "1 ahead");
   assert.equal(tag([0, 3, 1, 2]), "1 back");
   assert.equal(tag([1, 3, 3, 1]), ""); // two ahead, one ahead, two back: none in half of the places that count
+});
+
+test("heads of one kind stand together, the clearest first; a head without a kind is left out", () => {
+  const grids = new Map([
+    ["0.0", looking([0, 0, 1, 0, 4])], // one back in 2 of 4 places
+    ["0.1", looking([0, 1, 2, 3, 4])],
+    ["1.0", looking([0, 0, 1, 2, 3])], // in all of them
+    ["1.1", looking([2, 4, 1, 1, 0])],
+  ]);
+  assert.deepEqual(headsByKind(grids), [
+    {
+      name: "one letter back",
+      heads: [
+        [1, 0],
+        [0, 0],
+      ],
+    },
+    { name: "at the letter itself", heads: [[0, 1]] },
+  ]);
 });

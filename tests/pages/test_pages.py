@@ -426,6 +426,28 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     assert selected_head(page) == first
 
 
+def test_buttons_find_heads_by_what_they_do(open_view):
+    """Each press goes on to the next head of a kind, the clearest first; there are no buttons without a kind."""
+    one_back, itself = torch.eye(6).roll(-1, 1).tril(), torch.eye(6)
+    one_back[0, 0] = 1
+    blurred = 0.7 * one_back + 0.3 * itself
+    blurred[4:] = itself[4:]
+    even = torch.ones(6, 6) / 6
+    weights = torch.stack([torch.stack([even, blurred]), torch.stack([itself, one_back])])
+    page = open_view(view.heads(AttentionMaps(weights, list("abcdef"))), width=1280)
+    assert page.locator(".kinds button").all_inner_texts() == ["one letter back", "at the letter itself"]
+    for head in ("Layer 1, head 1", "Layer 0, head 1", "Layer 1, head 1"):
+        page.get_by_role("button", name="one letter back").click()
+        settled(page)
+        assert selected_head(page)[1] == head
+    press(page, "2")
+    assert not page.locator(".kinds").is_visible()
+    press(page, "1")
+    assert page.locator(".kinds").is_visible()
+    page = open_view(view.heads(AttentionMaps(even.expand(2, 2, 6, 6), list("abcdef"))), width=1280)
+    assert not page.locator(".kinds").is_visible()
+
+
 def test_numbers_in_cells_are_those_of_the_static_picture(open_view):
     torch.manual_seed(3)
     weights = torch.rand(2, 2, 5, 7).softmax(-1)

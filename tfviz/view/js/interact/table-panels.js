@@ -39,13 +39,21 @@ class NumberHeatmap extends Heatmap {
     return this.height;
   }
 
+  /** Return where the name of the rows ends and that of the columns begins and ends. @returns {[number, number, number]} */
+  get headingPlaces() {
+    const [down, across] = this.axes;
+    const end = down ? Math.max(this.left - 8, textWidth(`${down} ↓`, FONT_SIZE)) : 0;
+    const start = Math.max(this.left, end + 8);
+    return [end, start, across ? start + textWidth(`${across} →`, FONT_SIZE) : end];
+  }
+
   /** @param {Pen} pen */
   drawHeading(pen) {
     const [down, across] = this.axes;
+    const [end, start] = this.headingPlaces;
     const look = { fill: this.theme.soft, size: FONT_SIZE };
-    const end = down ? Math.max(this.left - 8, textWidth(`${down} ↓`, FONT_SIZE)) : 0;
     if (down) pen.text(end, 8, `${down} ↓`, { ...look, align: "right" });
-    if (across) pen.text(Math.max(this.left, end + 8), 8, `${across} →`, look);
+    if (across) pen.text(start, 8, `${across} →`, look);
   }
 
   /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapLook} [look] */
@@ -84,7 +92,8 @@ export class GridPanel extends Panel {
     if (!n || !m) return;
     this.map.place(this.grid, width);
     this.height = this.map.height;
-    this.width = Math.min(width, this.map.left + this.map.mapWidth + (this.map.legend ? 72 : 8));
+    const right = this.map.left + this.map.mapWidth + (this.map.legend ? 72 : 8);
+    this.width = Math.min(width, Math.max(right, this.map.headingPlaces[2] + 2));
   }
 
   /** @param {boolean} isSmall @param {boolean} isNarrow */

@@ -7,6 +7,7 @@ import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
+import { HeadKinds } from "./head-kinds.js";
 import { HeadStage } from "./head-stage.js";
 import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
@@ -71,7 +72,8 @@ export class Explorer {
     this.large = Boolean(options.large);
     this.stages = this.makeStages(source.document);
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
-    this.frame.body.append(this.controls.element);
+    this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, marked: [] }));
+    this.frame.body.append(this.controls.element, this.kinds.element);
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
@@ -183,6 +185,7 @@ export class Explorer {
   async refresh() {
     const isCurrent = this.requests.begin();
     this.controls.show();
+    if (this.mode !== "sheet") this.kinds.element.hidden = true;
     try {
       await this.show(isCurrent, false);
       if (this.mode !== "sheet" && this.choice.isPartial && isCurrent()) {
@@ -299,6 +302,7 @@ export class Explorer {
       lastDraw = performance.now();
     }
     show();
+    this.kinds.show(grids);
   }
 
   /**

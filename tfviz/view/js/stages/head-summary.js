@@ -1,8 +1,8 @@
 // Functions that summarize what a head attends to, in words and numbers.
 
-/** @import { Grid } from "../base/grid.js" */
+/** @import { AnyGrid } from "../types.js" */
 
-import { OPEN } from "../base/grid.js";
+import { Grid, OPEN } from "../base/grid.js";
 import { counted, formatted, percent } from "../base/numbers.js";
 import { tokenPhrase } from "../base/token-names.js";
 import { visibleText } from "../base/visible-text.js";
@@ -151,7 +151,7 @@ function hasWeights(grid) {
   });
 }
 
-/** The summary of each map, which does not depend on the query, kept since it is asked for at each move of the pointer. @type {WeakMap<Grid, { kind: string, tag: string, unit: string } | null>} null: not of weights */
+/** The summary of each map, which does not depend on the query, kept since it is asked for at each move of the pointer. @type {WeakMap<Grid, { kind: string, tag: string, unit: string, name: string, share: number } | null>} null: not of weights */
 const summaries = new WeakMap();
 
 /** @param {Grid} grid */
@@ -159,10 +159,12 @@ function summarized(grid) {
   const { rows, cols } = grid;
   const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
   const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
-  if (!sameText) return { unit, kind: "", tag: "" };
+  if (!sameText) return { unit, kind: "", tag: "", name: "", share: 0 };
   const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
   const kind = mainKind(grid, ids);
-  return { unit, kind: kindSentence(kind, unit), tag: kind?.tag ?? "" };
+  if (!kind) return { unit, kind: "", tag: "", name: "", share: 0 };
+  const name = kind.words(unit).replace(/^looks /, "");
+  return { unit, kind: kindSentence(kind, unit), tag: kind.tag, name, share: kind.count / kind.of };
 }
 
 /** Return the summary of a map, computed once; null if its numbers are no weights. @param {Grid} grid */
@@ -174,6 +176,27 @@ function summaryOf(grid) {
 
 /** Return in a word or two what a head looks at from at least half of the queries; empty if there is no such kind. @param {Grid} grid */
 export const tagOf = (grid) => summaryOf(grid)?.tag ?? "";
+
+/**
+ * Find the heads of each kind, such as "one token back": the clearest first, and the kind of the most heads first.
+ * @param {Map<string, AnyGrid>} grids by "layer.head"
+ * @returns {{ name: string, heads: [layer: number, head: number][] }[]}
+ */
+export function headsByKind(grids) {
+  /** @type {Map<string, { head: [number, number], share: number }[]>} */
+  const kinds = new Map();
+  for (const [key, grid] of grids) {
+    const summary = grid instanceof Grid ? summaryOf(grid) : null;
+    if (!summary?.name) continue;
+    const [layer, head] = key.split(".").map(Number);
+    kinds.set(summary.name, [...(kinds.get(summary.name) ?? []), { head: [layer, head], share: summary.share }]);
+  }
+  const clearest = [...kinds].map(([name, heads]) => ({
+    name,
+    heads: heads.sort((a, b) => b.share - a.share).map(({ head }) => head),
+  }));
+  return clearest.sort((a, b) => b.heads.length - a.heads.length);
+}
 
 /**
  * Describe in a sentence what a head does, from its map alone: by kinds of keys where both axes are one text, else by
