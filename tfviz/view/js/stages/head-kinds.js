@@ -11,7 +11,7 @@ const MAX_CELLS = 4e6; // of all maps together; more would take too long to summ
 /** A button for each kind of head, such as "one token back": each press selects the next head of that kind. */
 export class HeadKinds {
   element = h("div", { class: "kinds", role: "group", "aria-label": "Find a head that looks", hidden: true });
-  shown = "";
+  signature = "";
 
   /** @param {(layer: number, head: number) => void} select */
   constructor(select) {
@@ -22,10 +22,10 @@ export class HeadKinds {
   show(grids) {
     const cells = [...grids.values()].reduce((sum, grid) => sum + grid.rows.length * grid.cols.length, 0);
     const kinds = cells > MAX_CELLS ? [] : headsByKind(grids);
-    const shown = JSON.stringify(kinds);
+    const signature = JSON.stringify(kinds);
     this.element.hidden = !kinds.length;
-    if (shown === this.shown) return;
-    this.shown = shown;
+    if (signature === this.signature) return;
+    this.signature = signature;
     this.element.replaceChildren(h("span", {}, "Find a head that looks"), ...kinds.map((kind) => this.button(kind)));
   }
 
