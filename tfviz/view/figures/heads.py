@@ -29,7 +29,8 @@ from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
 MIN_PANELS_WORDS_BELOW = 4  # so many panels in one column have labels above the first and below the last panel
-MAX_PANEL_INCHES, MAX_NUMBERED_INCHES = 2.4, 3.8  # width of a small multiple; of one whose cells have numbers
+MAX_PANEL_INCHES = 2.4  # width of a small multiple
+MAX_NUMBERED_INCHES = (2.7, 3.8)  # the same if its cells have numbers, for three in a row and for two
 SMALL_NUMBER_INCHES, SMALL_NUMBER_POINTS = 0.33, 7  # width of a small multiple's cell with a number; its font size
 MAX_LETTERS = 40  # maximum length of an axis of letters on which words are labelled
 SPACES = "␣⏎"  # symbols that lessons show for spaces and newlines
@@ -116,8 +117,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     """Draw heatmaps of one head at successive steps, in panels of equal size; labels common to all appear once."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     needed = keys * SMALL_NUMBER_INCHES
-    numbered = heatmaps[0].numbered and needed <= MAX_NUMBERED_INCHES
-    wide = numbered and needed > MAX_PANEL_INCHES
+    numbered = heatmaps[0].numbered and needed <= MAX_NUMBERED_INCHES[1]
+    wide = numbered and needed > MAX_NUMBERED_INCHES[0]
     most = 1 if keys >= 3 * queries else 2 if wide else 3  # maps much wider than high are stacked
     nrows = -(-len(heatmaps) // most)
     ncols = -(-len(heatmaps) // nrows)
