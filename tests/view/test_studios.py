@@ -6,8 +6,11 @@ from torch.nn import functional
 from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
 
 from tfviz import generate, models, portable, view
-from tfviz.look import capture
+from tfviz.look import AttentionMaps, capture
 from tfviz.text import SubwordTokenizer, train_bpe
+from tfviz.view.figures.palette import axis_labels
+from tfviz.view.figures.static_figure import StaticFigure
+from tfviz.view.figures.text_studio import StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
@@ -44,6 +47,30 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
     shares = logits.softmax(-1)
     assert said(shares.max()) in texts
     assert TOKENIZER.tokens(shares.argmax()[None])[0] in texts
+
+
+def opened_labels(tokens):
+    """The labels of the rows of the selected head below the text; none if it is not drawn."""
+    weights = torch.full((1, 4, len(tokens), len(tokens)), 1 / len(tokens))
+    picture = StudioPicture(
+        "t", AttentionMaps(weights, tokens), 0, 1, 0, tokens, [*"abcdefghijklmnop"], {"p": torch.ones(16)}, "?"
+    )
+    axes = StaticFigure(picture.draw, "t").figure().axes
+    return [label.get_text() for one in axes if one.images for label in one.get_yticklabels()]
+
+
+def test_selected_head_of_a_long_text_is_labelled_with_its_words():
+    assert opened_labels([*"to be or not to be"]) == axis_labels(
+        [*"to be or not to be"]
+    )  # of a short one with all tokens
+    assert opened_labels([*"to be or not to be it is so"]) == ["to", "be", "or", "not", "to", "be", "it", "is", "so"]
+    assert opened_labels(["i", *[" l", "i"] * 12]) == ["i", *["li"] * 12]
+
+
+@pytest.mark.parametrize("count", [10, 25])
+def test_tokens_without_spaces_are_not_joined_to_one_word(count):
+    tokens = [*("il" * 13)[:count]]
+    assert opened_labels(tokens) == tokens
 
 
 @pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(0.5, 4, 0.9), (0.0, None, None), (2.0, None, 0.6)])

@@ -82,6 +82,11 @@ class StudioPicture:
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
+    def has_spaces(self) -> bool:
+        """Whether the tokens include the spaces between words."""
+        return any(" " in token for token in self.text)
+
+    @property
     def effect_limit(self) -> float:
         """The limit of the shades, in log-odds."""
         return MIN_EFFECT_LIMIT if self.effects is None else max(MIN_EFFECT_LIMIT, float(self.effects.abs().max()))
@@ -157,7 +162,7 @@ class StudioPicture:
         if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
             numbers, scale = self.effects.numpy(), Scale("diverging-sqrt", 4 * self.effect_limit)
         first = max(0, len(self.text) - 120)
-        padding = 0.0 if any(" " in token for token in self.text) else SHADE_PADDING_INCHES  # else tokens would touch
+        padding = 0.0 if self.has_spaces else SHADE_PADDING_INCHES  # else tokens would touch
         ink = colormap(WEIGHT_SCALE)(1.0)
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
@@ -172,29 +177,33 @@ class StudioPicture:
         if side < max(MIN_OPENED, MIN_LABEL_HEIGHT * len(ticks)):
             return
         axes = figure.add_axes(_fractions((length, top + length, side, side), width, height))
-        weights = self.maps.weights[self.layer, self.head].float()
-        draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
+        self._draw_weights(axes, self.layer, self.head)
         axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
         axes.set_yticks(list(ticks), list(ticks.values()))
         axes.xaxis.tick_top()
         axes.tick_params(labelsize=LABEL_SIZE - 0.5, length=0, pad=2)
         if self.row is not None:
             line: dict[str, Any] = {"edgecolor": colormap(WEIGHT_SCALE)(1.0), "linewidth": 1.4}
-            axes.add_patch(Rectangle((-0.5, self.row - 0.5), weights.shape[1], 1, fill=False, clip_on=False, **line))
+            keys = self.maps.weights.shape[3]
+            axes.add_patch(Rectangle((-0.5, self.row - 0.5), keys, 1, fill=False, clip_on=False, **line))
 
     def _ticks(self) -> dict[int, str]:
         """Return the labels of the selected head's axes: token index -> token, or -> word, where it begins."""
-        if len(self.text) <= MAX_LABELS:
+        if len(self.text) <= MAX_LABELS or not self.has_spaces:  # without spaces the words cannot be told
             return dict(enumerate(axis_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
         starts = [0, *accumulate(map(len, self.text))]
         words = re.finditer(r"\S+", "".join(self.text))
         first = {bisect_right(starts, word.start()) - 1: word[0] for word in words}
         return dict(zip(first, axis_labels(list(first.values()), MAX_NAME_LENGTH)))
 
-    def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
-        axes = figure.add_axes(place)
+    def _draw_weights(self, axes: Axes, layer: int, head: int) -> None:
+        """Draw the weights of a head, masked ones as 0."""
         weights = self.maps.weights[layer, head].float()
         draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
+
+    def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
+        axes = figure.add_axes(place)
+        self._draw_weights(axes, layer, head)
         axes.set(xticks=[], yticks=[])
         if (layer, head) == (self.layer, self.head):
             axes.spines[:].set(color=colormap(WEIGHT_SCALE)(1.0), linewidth=2.2)
