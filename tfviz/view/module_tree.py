@@ -102,19 +102,15 @@ def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
         height = box.depth - 0.14 * counted
         axes.text(middle, height, drawable(fitting[0][0]), size=fitting[0][1], color=ink, **centre)
         if counted:
-            axes.text(middle, box.depth + 0.23, _count(share), size=7, color=soft(), **centre)
+            axes.text(middle, box.depth + 0.23, percent(share), size=7, color=soft(), **centre)
     elif _is_upright(box, share):
         axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)
-
-
-def _count(share: float) -> str:
-    return percent(share)
 
 
 def _fitting(box: Box, share: float) -> list[tuple[str, float]]:
     """Return the names with font sizes that fit above the share, best first."""
     names = dict.fromkeys([box.name, box.name.rpartition(" ")[2]])  # with its class, then the number alone
-    longest = len(_count(share))
+    longest = len(percent(share))
     return [
         (name, size)
         for name in names

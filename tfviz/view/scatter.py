@@ -66,13 +66,13 @@ def scatter(
     """
     table = _plane("points", points).numpy()
     names = _names(names, len(table))
-    for axis, scale, column, low in zip(axes, scales, table.T, begin):
-        if scale == "log" and min(column.min(), column.min() if low is None else low) <= 0:
-            raise ValueError(f"the axis {axis!r} is logarithmic and has numbers that are not above 0")
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
     lows = [
         float(column.min()) if low is None else min(low, float(column.min())) for column, low in zip(table.T, begin)
     ]
+    for axis, scale, low in zip(axes, scales, lows):
+        if scale == "log" and low <= 0:
+            raise ValueError(f"the axis {axis!r} is logarithmic and has numbers that are not above 0")
     blobs = BlobStore()
     document: PointsDocument = {
         "kind": "points",

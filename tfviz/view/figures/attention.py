@@ -276,16 +276,16 @@ def steps(
     """
     if not parts:
         raise ValueError("there is no step to draw")
-    weights = {str(name): head_and_mask(maps, layer, head) for name, maps in parts.items()}
-    space = max(len(one) for one, _ in weights.values()), max(one.shape[1] for one, _ in weights.values())
+    read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in parts.items()]
+    space = max(len(weights) for *_, weights, _ in read), max(weights.shape[1] for *_, weights, _ in read)
     few = is_numbered(*space)  # as in the page
     scale = Scale("linear" if few else "sqrt", name=unit)
     every = [
         Heatmap(
-            one, Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens), scale, allowed, title=name,
+            weights, Axis(axes[0], maps.query_tokens), Axis(axes[1], maps.key_tokens), scale, allowed, title=name,
             numbered=few,
         )
-        for maps, (name, (one, allowed)) in zip(parts.values(), weights.items())
+        for name, maps, weights, allowed in read
     ]  # fmt: skip
     dividers = check_divider(divide, space[1])
     if missing := [name for name in drawn if name not in parts]:

@@ -29,7 +29,7 @@ from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
 MIN_PANELS_WORDS_BELOW = 4  # so many panels in one column have labels above the first and below the last panel
-MAX_PANEL_INCHES = 2.4  # width of a small multiple
+MAX_PANEL_INCHES = 2.4  # width and height of a small multiple
 MAX_NUMBERED_INCHES = (2.7, 3.8)  # the same if its cells have numbers, for three in a row and for two
 SMALL_NUMBER_INCHES, SMALL_NUMBER_POINTS = 0.33, 7  # width of a small multiple's cell with a number; its font size
 MAX_LETTERS = 40  # maximum length of an axis of letters on which words are labelled
@@ -124,7 +124,7 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     ncols = -(-len(heatmaps) // nrows)
     panel_width, panel_height = (
         needed if numbered else axis_inches(keys, MAX_PANEL_INCHES if ncols > 1 else 5.6),
-        axis_inches(queries, 2.4, min_inches=1.2 if ncols > 1 else 0.25),
+        axis_inches(queries, MAX_PANEL_INCHES, min_inches=1.2 if ncols > 1 else 0.25),
     )
     same_rows, same_columns = (
         len({tuple(getattr(one, axis).labels) for one in heatmaps}) == 1 for axis in ("rows", "columns")
