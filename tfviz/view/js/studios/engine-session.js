@@ -40,10 +40,10 @@ export class EngineSession {
     const bytes = typeof data === "string" ? bytesOf(data) : data;
     this.engine = engine;
     this.ready = options.engine ? Promise.resolve() : engine.load(document.programs ?? {}, bytes);
-    this.ready.catch((error) => this.handlers.showError(error));
     this.closed = new Promise((resolve) => {
       this.resolveClosed = resolve;
     });
+    void this.whileBusy(() => Promise.race([this.ready, this.closed]));
     return engine;
   }
 
