@@ -119,6 +119,42 @@ def test_lines_name_themselves_at_their_ends_without_overlap():
     assert [texts[name].get_color() for name in series] == colours
 
 
+def test_names_that_are_pushed_far_from_their_lines_have_samples_of_them():
+    """Where many lines ended at 0, a stack of names did not tell which line each names."""
+    names = ["one", "two", "three", "four"]
+    together = {name: ([0, 1], [place, 0.0]) for place, name in enumerate(names)}
+    dashed = {"dashed": ["two"], "at_ends": True}
+    axes = view.lines(together, x="x", y="y", title="t", **dashed).figure().axes[0]
+    lines, samples = axes.lines[:4], axes.lines[4:]
+    assert [line.get_linestyle() for line in lines] == ["-", "--", "-", "-"]
+    heights = {text.get_text(): text.xy[1] for text in axes.texts}
+    for line, name in zip(lines, names):
+        (sample,) = [one for one in samples if one.get_ydata()[0] == pytest.approx(heights[name])]
+        for look in ("color", "marker", "linestyle"):
+            assert getattr(sample, f"get_{look}")() == getattr(line, f"get_{look}")()
+    apart = {name: ([0, 1], [0.0, place]) for place, name in enumerate(names)}
+    assert len(view.lines(apart, x="x", y="y", title="t", **dashed).figure().axes[0].lines) == 4
+
+
+@pytest.mark.parametrize(
+    ("names", "labelled"),
+    [
+        ([str(n) for n in range(1, 25)], ["5", "10", "15", "20"]),
+        ([str(n) for n in range(7)], ["0", "2", "4", "6"]),
+        ([str(n) for n in range(98, 101)], ["98", "99", "100"]),
+        (list("1010110"), ["1010110"]),  # digits of a text
+        (["the", "cat", "sat"], []),
+    ],
+)
+def test_heads_without_words_label_round_positions(names, labelled):
+    weights = torch.rand(1, 6, len(names), len(names)).softmax(-1)
+    axes = view.heads(AttentionMaps(weights, query_tokens=names)).figure().axes
+    for of in ("x", "y"):
+        first = [label.get_text() for label in getattr(axes[0], f"get_{of}ticklabels")()]
+        assert [text for text in first if text] in (labelled, names)
+    assert not [label.get_text() for label in axes[1].get_yticklabels() if label.get_text()]
+
+
 def test_point_alone_and_narrow_stretch_name_themselves_beside():
     series = {"line": ([1, 10], [1.0, 10.0]), "point": ([2], [5.0])}
     figure = view.lines(series, x="x", y="y", title="t", at_ends=True, xscale="log", yscale="log").figure()

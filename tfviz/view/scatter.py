@@ -13,7 +13,7 @@ from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.figures.formatting import counted, shorten
-from tfviz.view.figures.line_chart import set_log_ticks
+from tfviz.view.figures.log_axis import set_log_ticks
 from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.scatter_plot import (
     draw_names,

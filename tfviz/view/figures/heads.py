@@ -33,6 +33,8 @@ MAX_PANEL_INCHES = 2.4  # width and height of a small multiple
 MAX_NUMBERED_INCHES = (2.7, 3.8)  # the same if its cells have numbers, for three in a row and for two
 SMALL_NUMBER_INCHES, SMALL_NUMBER_POINTS = 0.33, 7  # width of a small multiple's cell with a number; its font size
 MAX_LETTERS = 40  # maximum length of an axis of letters on which words are labelled
+MAX_LABELLED_NUMBERS = 6  # of an axis of numbers
+ROUND_STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]
 SPACES = "␣⏎"  # symbols that lessons show for spaces and newlines
 MAX_LAYOUT_ENGINE_HEADS = 64  # a layout engine takes seconds for more
 
@@ -66,7 +68,7 @@ def head_grid(grid: HeadGrid) -> Figure:
             tokens = heatmap.rows.labels, heatmap.columns.labels
             label_axes(axes, tokens[0] if column == 0 else (), tokens[1] if row == 0 else ())
         else:
-            _label_words_of_letters(axes, heatmap, left=column == 0, top=single or row == 0)
+            _label_sparsely(axes, heatmap, left=column == 0, top=single or row == 0)
         if single or row == 0:
             axes.set_title(drawable(grid.heads[head] if single else grid.layers[layer]), loc="center", color=soft())
         if column == 0 and not single:
@@ -80,15 +82,29 @@ def head_grid(grid: HeadGrid) -> Figure:
     return figure
 
 
-def _label_words_of_letters(axes: Axes, heatmap: Heatmap, left: bool, top: bool) -> None:
-    """Label an axis of single letters with the words that they form, each at its first letter, at the left and top."""
+def _label_sparsely(axes: Axes, heatmap: Heatmap, left: bool, top: bool) -> None:
+    """Label round numbers of an axis of numbers, and the words on an axis of letters, each at its first letter."""
     label_axes(axes, (), ())
     for axis, names, wanted in ((axes.yaxis, heatmap.rows.labels, left), (axes.xaxis, heatmap.columns.labels, top)):
-        if wanted and len(names) <= MAX_LETTERS and all(len(name) == 1 for name in names):
+        if not wanted or not names:
+            continue
+        if _count_up(names):
+            step = next(step for step in ROUND_STEPS if len(names) <= MAX_LABELLED_NUMBERS * step)
+            round_numbers = [at for at, name in enumerate(names) if int(name) % step == 0]
+            axis.set_ticks(round_numbers, [names[at] for at in round_numbers])
+        elif len(names) <= MAX_LETTERS and all(len(name) == 1 for name in names):
             before = [" ", *names]
             starts = [at for at in range(len(names)) if _is_letter(names[at]) and not _is_letter(before[at])]
             tokens = ["".join(takewhile(_is_letter, names[at:])) for at in starts]
             axis.set_ticks(starts, axis_labels(tokens), rotation=90 if axis is axes.xaxis else 0)
+
+
+def _count_up(names: Sequence[str]) -> bool:
+    """Return whether names are consecutive integers, such as positions, rather than digits of a text."""
+    if not all(name.isdecimal() for name in names):
+        return False
+    numbers = [int(name) for name in names]
+    return numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def _is_letter(name: str) -> bool:

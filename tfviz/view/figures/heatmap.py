@@ -42,6 +42,7 @@ MAX_PATH_LENGTH = 32  # characters of a row's label beside a single column
 MAX_UPRIGHT_LENGTH = 3  # characters of a column's label that is written horizontally above cells with numbers
 LOW_FIGURE_INCHES = 1.8  # height up to which the colour bar of a figure has few numbers
 EVEN_TICK_CLEARANCE = 0.06  # share of a colour bar; numbers nearer to the mark of the uniform weight are omitted
+MIN_THIN_OUTLINES = 20  # outlines in maps with so many rows or columns are thin
 HATCH = "//////"
 MARK_COLOUR = "C6"  # vermillion, which is readable on both themes and on any shade
 
@@ -78,14 +79,16 @@ def draw_heatmap(
 
 def draw_outlines(axes: Axes, heatmap: Heatmap) -> None:
     """Draw a frame around each outlined cell and each outlined row of the heatmap."""
-    inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
-    frame: dict[str, Any] = {"fill": False, "edgecolor": MARK_COLOUR, "linewidth": 1.5}
+    longest = max(heatmap.values.shape)
+    inset = 0.06 if longest < 30 else 0.0
+    width = 1.5 if longest < MIN_THIN_OUTLINES else 0.9  # a thicker one would hide the cells inside
+    frame: dict[str, Any] = {"fill": False, "edgecolor": MARK_COLOUR, "linewidth": width}
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
         axes.add_patch(Rectangle(corner, side, side, **frame))
     for row in heatmap.outlined_rows:  # no inset at the left and right: it would be wide where cells are wide
-        width = heatmap.pool_size * heatmap.values.shape[1]
-        axes.add_patch(Rectangle((-0.5, row - 0.5 + inset), width, 1 - 2 * inset, clip_on=False, **frame))
+        across = heatmap.pool_size * heatmap.values.shape[1]
+        axes.add_patch(Rectangle((-0.5, row - 0.5 + inset), across, 1 - 2 * inset, clip_on=False, **frame))
 
 
 def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:

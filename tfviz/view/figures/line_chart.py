@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import itertools
-import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from tfviz.view.check_numbers import Spread
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.log_axis import end_at_ticks, set_log_ticks
 from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.static_figure import reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
-MAX_LOG_TICKS = 7  # a log axis labels up to so many points
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
 COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; the most legible lines first
 MARKERS = "os^DvPX*"  # one for each colour
 PANELS_PER_ROW = 4
 MIN_CENTRED_SHARE = 0.3  # of the axes' width: a narrower range may be narrower than its name
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
-MIN_WRITTEN_OUT = 1e-5  # a log axis that goes below is labelled with powers of ten
-RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
@@ -135,38 +131,38 @@ class LineChart:
         return figure
 
     def _label_line_ends(self, figure: Figure, axes: Axes) -> None:
-        """Write the names of lines beside their last points, and of references at the right, without overlap."""
+        """Write the names of lines beside their last points, and of references at the right, without overlap.
+
+        If some names are pushed far from the ends of their lines, each has a sample of its line before it.
+        """
         figure.draw_without_rendering()  # computes the limits and the layout
-        height = axes.get_window_extent().height / figure.dpi * 72  # points
-        ends = []
+        drawn = dict(zip(self.lines, axes.lines))
+        ends: list[tuple[float, str, str, Line2D | None]] = []  # height, name, colour, and the line as it is drawn
         for name, line in self.lines.items():
-            known = [y for y in line.mean if y == y]
-            if len(line.xs) == 1 and known:
-                beside: Any = {"xytext": (5, -1), "textcoords": "offset points", "ha": "left", "va": "top"}
-                axes.annotate(self._label(name), (line.xs[0], known[0]), fontsize=8, color=self.colours[name], **beside)
-                continue
-            if known and line.mean[-1] != line.mean[-1]:  # ends with NaN, before the right edge
-                last = max(at for at, y in enumerate(line.mean) if y == y)
-                beside = {"xytext": (5, 0), "textcoords": "offset points", "ha": "left", "va": "center"}
-                axes.annotate(
-                    self._label(name), (line.xs[last], known[-1]), fontsize=8, color=self.colours[name], **beside
-                )
-                continue
-            place = axes.transLimits.transform(axes.transScale.transform((line.xs[-1], known[-1] if known else 0)))
-            ends.append((float(place[1]), self._label(name), self.colours[name]))
+            known = [(x, y) for x, y in zip(line.xs, line.mean) if y == y]
+            if known and (len(line.xs) == 1 or known[-1][0] != line.xs[-1]):  # a point, or NaN before the right edge
+                above = 0 if len(line.xs) > 1 else -1
+                style: Any = {
+                    "fontsize": 8,
+                    "color": self.colours[name],
+                    "ha": "left",
+                    "va": "center" if above == 0 else "top",
+                }
+                axes.annotate(self._label(name), known[-1], xytext=(5, above), textcoords="offset points", **style)
+            else:
+                height = _height(axes, line.xs[-1], known[-1][1] if known else 0)
+                ends.append((height, self._label(name), self.colours[name], drawn[name]))
         for name, value in self.references.items():
-            place = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[1], value)))
-            ends.append((float(place[1]), drawable(name), soft()))
+            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), soft(), None))
         ends.sort(key=lambda end: end[0])
-        levels = [level for level, *_ in ends]
-        min_gap = END_NAME_POINTS / height
-        for _ in range(50):  # neighbours that overlap push each other apart
-            for at in range(len(levels) - 1):
-                if (overlap := min_gap - (levels[at + 1] - levels[at])) > 0:
-                    levels[at], levels[at + 1] = levels[at] - overlap / 2, levels[at + 1] + overlap / 2
-        for level, (_, name, colour) in zip(levels, ends):
-            style: Any = {"ha": "left", "va": "center", "fontsize": 8, "color": colour, "annotation_clip": False}
-            axes.annotate(name, (1.01, level), xycoords="axes fraction", **style)
+        min_gap = END_NAME_POINTS / (axes.get_window_extent().height / figure.dpi * 72)
+        heights = _spread_out([height for height, *_ in ends], min_gap)
+        has_samples = any(abs(height - end[0]) > min_gap for height, end in zip(heights, ends))
+        for height, (_, name, colour, drawn_line) in zip(heights, ends):
+            if has_samples and drawn_line is not None:
+                _draw_sample(axes, drawn_line, height)
+            style = {"ha": "left", "va": "center", "fontsize": 8, "color": colour, "annotation_clip": False}
+            axes.annotate(name, (1.07 if has_samples else 1.01, height), xycoords="axes fraction", **style)
 
     def _label(self, name: str) -> str:
         has_gap = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
@@ -181,7 +177,7 @@ class LineChart:
             points = [point for line in self.lines.values() for point in zip(line.xs, line.mean)]
             inside = [(x, y) for x, y in points if start <= x <= end and y == y]
             inside += [(start, value) for value in self.references.values()]
-            heights = [axes.transLimits.transform(axes.transScale.transform(point))[1] for point in inside]
+            heights = [_height(axes, *point) for point in inside]
             top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
             style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
@@ -195,45 +191,28 @@ class LineChart:
         if axes.get_xscale() == "log":
             set_log_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
         if axes.get_yscale() == "log":
-            _end_at_ticks(axes)
+            end_at_ticks(axes)
             set_log_ticks(axes.yaxis)
 
 
-def _end_at_ticks(axes: Axes) -> None:
-    """Extend a log y-axis of less than two decades to 1, 2 or 5 times powers of ten, so that its ends have labels."""
-    low, high = axes.get_ylim()
-    if axes.get_autoscaley_on() and high < 100 * low:
-        steps = [step * 10.0**power for power in range(-30, 30) for step in (1, 2, 5)]
-        axes.set_ylim(max(step for step in steps if step <= low), min(step for step in steps if step >= high))
+def _height(axes: Axes, x: float, y: float) -> float:
+    """Return where a point is between the bottom (0) and the top (1) of the axes."""
+    return float(axes.transLimits.transform(axes.transScale.transform((x, y)))[1])
 
 
-def set_log_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
-    """Label a log axis at requested ticks, at its points if they are few and apart, or at 1, 2 and 5 if it is short.
-
-    Numbers are written out, because matplotlib would typeset powers of ten as formulas. If the axis goes below 1e-5,
-    powers of ten are written with superscripts.
-    """
-    low, high = axis.get_view_interval()
-    spread_out = all(after > 1.4 * before for before, after in itertools.pairwise(points))
-    if isinstance(axis.get_major_locator(), FixedLocator):
-        pass
-    elif 1 < len(points) <= MAX_LOG_TICKS and spread_out:
-        axis.set_major_locator(FixedLocator(points))
-        axis.set_minor_locator(NullLocator())
-    elif high < 100 * low:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    as_powers = low < MIN_WRITTEN_OUT
-    axis.set_major_formatter(lambda value, _: _power(float(value)) if as_powers else _tick(float(value)))
-    axis.set_minor_formatter(NullFormatter())
+def _spread_out(heights: list[float], min_gap: float) -> list[float]:
+    """Return the sorted heights with at least `min_gap` between neighbours: nearer neighbours are pushed apart."""
+    heights = list(heights)
+    for _ in range(50):
+        for at in range(len(heights) - 1):
+            if (overlap := min_gap - (heights[at + 1] - heights[at])) > 0:
+                heights[at], heights[at + 1] = heights[at] - overlap / 2, heights[at + 1] + overlap / 2
+    return heights
 
 
-def _tick(value: float) -> str:
-    return f"{int(value):,}" if value >= 1000 and value.is_integer() else formatted(value, 6)
-
-
-def _power(value: float) -> str:
-    """Format a power of ten with a superscript; other numbers and 1 are written out."""
-    exponent = math.log10(value) if value > 0 else 0.0
-    if not exponent or abs(exponent - round(exponent)) > 1e-6:
-        return _tick(value)
-    return f"10{str(round(exponent)).translate(RAISED)}"
+def _draw_sample(axes: Axes, line: Line2D, height: float) -> None:
+    """Draw a short piece of a line, with its marker, at the right of the axes."""
+    sample = Line2D([1.015, 1.055], [height, height])
+    sample.update_from(line)
+    sample.set(transform=axes.transAxes, markevery=[0], clip_on=False)
+    axes.add_artist(sample)
