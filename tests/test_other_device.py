@@ -18,11 +18,13 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))  # in a process of its own
 
 from other_device import NAME, installed
+from torch import nn
 from torch.nn import functional
 
-from tfviz import generate, layers, learn, look, models, study
+from tfviz import generate, layers, learn, look, models, study, view
 from tfviz.layers import masks, positions
 from tfviz.learn import evaluate
+from tfviz.text import CharacterTokenizer, train_bpe, train_wordpiece
 
 WORDS = torch.tensor([[3, 5, 8, 2, 9, 4, 1], [3, 7, 8, 1, 9, 1, 2]])
 SOURCE = torch.tensor([[3, 5, 8, 2, 9], [3, 7, 8, 0, 0]])
@@ -213,6 +215,54 @@ def check_mixed_devices_raise(device):
     assert type(x.cpu()) is torch.Tensor
 
 
+class PictureClassifier(nn.Module):
+    """Four patches of a picture of 4 x 4 pixels, one attention over them, their mean."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.to_logits = nn.Conv2d(3, 12, 2, 2), nn.Linear(12, 3)
+        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+
+    def forward(self, pixels):
+        patches = self.embed(pixels).flatten(2).mT
+        return self.to_logits(self.attention(patches, patches, patches, need_weights=False)[0].mean(1))
+
+
+LETTERS = CharacterTokenizer("abcdefghijk")
+WORDPIECE = train_wordpiece(["the cat sat on the mat"], 60)
+BPE = train_bpe(["the cat sat on the mat"], 266)
+PIXELS = torch.arange(48.0).view(1, 3, 4, 4).sin()
+STUDIOS = {
+    "write": (gpt, lambda model, **more: view.write(model, LETTERS, "abc", **more)),
+    "fill": (
+        lambda: models.BERT(len(WORDPIECE), context=12, **SMALL),
+        lambda model, **more: view.fill(model, WORDPIECE, "the cat sat", masked=[1], **more),
+    ),
+    "classify": (
+        lambda: models.BERTClassifier(models.BERT(11, context=8, **SMALL), classes=3),
+        lambda model, **more: view.classify(model, LETTERS, ["x", "y", "z"], "abcd", **more),
+    ),
+    "classify_image": (
+        PictureClassifier,
+        lambda model, **more: view.classify_image(model, PIXELS, ["x", "y", "z"], **more),
+    ),
+    "translate": (
+        lambda: models.Transformer(len(BPE), **SMALL),
+        lambda model, **more: view.translate(model, BPE, "the cat sat", max_new_tokens=4, **more),
+    ),
+    "patch": (gpt, lambda model, **more: view.patch(model, LETTERS, "abcd", "abed", **more)),
+}
+
+
+def check_studio(device, name, kernel):
+    """It opens with the same state, text and heads, and exports the same program."""
+    build, open_studio = STUDIOS[name]
+    torch.manual_seed(0)
+    model = build().eval()
+    expected, found = (open_studio(each, kernel=kernel).document for each in (copy.deepcopy(model), model.to(device)))
+    assert found == expected
+
+
 CHECKS = {
     "the device": check_mixed_devices_raise,
     **{f"forward, {name}": partial(check_forward, name=name) for name in MODELS},
@@ -220,6 +270,12 @@ CHECKS = {
     **{name: partial(assert_matches_cpu, build=gpt, call=call) for name, call in STUDIES.items()},
     "fit, sparse": partial(assert_matches_cpu, build=sparse, call=train, on_gpu=5e-3),  # Muon computes in TF32 there
     "beam search": check_beam_search,
+    **{
+        f"view.{name}{', in the kernel' if kernel else ''}": partial(check_studio, name=name, kernel=kernel)
+        for name in STUDIOS
+        for kernel in (False, True)
+        if kernel or name != "classify_image"  # torch.export cannot follow a convolution there
+    },
     "GPT-2, eager": partial(check_hugging_face, attention="eager"),
     "GPT-2, sdpa": partial(check_hugging_face, attention="sdpa"),
 }

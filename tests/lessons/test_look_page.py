@@ -1,5 +1,6 @@
 """`tfviz look`: pages of one checkpoint or of two compared, and damaged or unsafe checkpoints."""
 
+import copy
 import json
 import os
 import pickle
@@ -13,6 +14,7 @@ import torch
 from PIL import Image
 from safetensors.torch import load_file, save_file
 from small_notebooks import tfviz
+from tokenizers.processors import TemplateProcessing
 
 from tfviz.lessons.hf_checkpoint import Checkpoint
 from tfviz.text import subwords, train_bpe
@@ -30,6 +32,14 @@ def tokenizer():
     return transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
 
 
+def framed_tokenizer():
+    """A tokenizer that adds [CLS] before a text and [SEP] after it."""
+    framed = copy.deepcopy(tokenizer())
+    ids = [(name, framed.convert_tokens_to_ids(name)) for name in ("[CLS]", "[SEP]")]
+    framed.backend_tokenizer.post_processor = TemplateProcessing("[CLS] $A [SEP]", special_tokens=ids)
+    return framed
+
+
 def gpt2(seed=0):
     torch.manual_seed(seed)
     size = {"n_positions": 64, "n_embd": 24, "n_layer": 2, "n_head": 3, "bos_token_id": 2, "eos_token_id": 3}
@@ -45,6 +55,18 @@ def parts_of(kind):
         "tuned": lambda: (gpt2(1), tokenizer()),
         "bare": lambda: (gpt2(),),
         "bert": lambda: (transformers.BertForMaskedLM(transformers.BertConfig(**vocab, **SIZES)), tokenizer()),
+        "classifier": lambda: (
+            transformers.BertForSequenceClassification(
+                transformers.BertConfig(**vocab, **SIZES, id2label={0: "sad", 1: "so-so", 2: "happy"})
+            ),
+            framed_tokenizer(),
+        ),
+        "gpt2 classifier": lambda: (
+            transformers.GPT2ForSequenceClassification(
+                transformers.GPT2Config(**vocab, n_embd=24, n_layer=2, n_head=3, num_labels=4, pad_token_id=0)
+            ),
+            tokenizer(),
+        ),
         "t5": lambda: (transformers.T5ForConditionalGeneration(transformers.T5Config(**vocab, **t5)), tokenizer()),
         "vit": lambda: (
             transformers.ViTModel(transformers.ViTConfig(**vision)),
@@ -99,6 +121,18 @@ def test_look_shows_heads_and_write_studio_of_language_model(checkpoint_folder, 
 def test_look_shows_heads_and_fill_studio_of_masked_model(checkpoint_folder, look):
     _, (heads, studio), _ = look(checkpoint_folder("bert"), "the [MASK] house")
     assert (heads["kind"], studio["kind"]) == ("heads", "fill")
+
+
+def test_look_shows_heads_and_classify_studio_of_classifier(checkpoint_folder, look):
+    """With the names of its labels, and with the tokens that its tokenizer adds around a text."""
+    _, documents, output = look(checkpoint_folder("classifier"), TEXT)
+    assert [document["kind"] for document in documents] == ["heads", "classify"], output
+    studio, ids = documents[1], [tokenizer()(name)["input_ids"][0] for name in ("[CLS]", "[SEP]")]
+    assert studio["labels"] == ["sad", "so-so", "happy"]
+    assert [*studio["special_tokens"].values()] == ids
+    _, documents, output = look(checkpoint_folder("gpt2 classifier"), TEXT)
+    assert [document["kind"] for document in documents] == ["heads", "classify"], output
+    assert (len(documents[1]["labels"]), [*documents[1]["special_tokens"].values()]) == (4, [None, None])
 
 
 def test_look_shows_both_texts_of_encoder_decoder(checkpoint_folder, look):

@@ -119,10 +119,31 @@ def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
         )
         return {}
     try:
-        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
+        more = _classifier_arguments(checkpoint, text) if studio is view.classify else {}
+        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text, **more)}
     except (ValueError, TypeError, LookupError) as error:
         click.echo(f"no studio: {error}")
         return {}
+
+
+def _classifier_arguments(checkpoint: Checkpoint, text: str) -> dict[str, Any]:
+    """Return a classifier's labels, and the ids that its tokenizer adds before and after a text.
+
+    Raises:
+        ValueError: the tokenizer adds more than one token at an end.
+    """
+    tokenizer: Any = checkpoint.tokenizer
+    plain, whole = (tokenizer(text, add_special_tokens=added)["input_ids"] for added in (False, True))
+    start = next((at for at in range(len(whole)) if whole[at : at + len(plain)] == plain), len(whole))
+    before, after = whole[:start], whole[start + len(plain) :]
+    if max(len(before), len(after)) > 1:
+        raise ValueError("the tokenizer adds more than one token before or after a text")
+    names = checkpoint.config.id2label
+    return {
+        "labels": [names[label] for label in sorted(names)],
+        "bos": next(iter(before), None),
+        "eos": next(iter(after), None),
+    }
 
 
 def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[str, View | str]:

@@ -78,7 +78,7 @@ class StudioPicture:
     @property
     def shading_weights(self) -> Tensor:
         """The weights of the selected head that shade the text, [key]."""
-        weights = self.maps.weights[self.layer, self.head].float()
+        weights = self.maps[self.layer, self.head].float()
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
@@ -121,7 +121,7 @@ class StudioPicture:
 
     def draw(self) -> Figure:
         """Draw the text, the maps and the bars side by side, as the page does."""
-        layers, heads = min(MAX_LAYERS, self.maps.weights.shape[0]), min(MAX_HEADS, self.maps.weights.shape[1])
+        layers, heads = min(MAX_LAYERS, self.maps.shape[0]), min(MAX_HEADS, self.maps.shape[1])
         side = min(MAX_MAP, MAPS_HEIGHT / heads)
         maps_left = TEXT_WIDTH + GAP + 0.55
         bars_left = maps_left + layers * side + GAP
@@ -184,7 +184,7 @@ class StudioPicture:
         axes.tick_params(labelsize=LABEL_SIZE - 0.5, length=0, pad=2)
         if self.row is not None:
             line: dict[str, Any] = {"edgecolor": colormap(WEIGHT_SCALE)(1.0), "linewidth": 1.4}
-            keys = self.maps.weights.shape[3]
+            keys = self.maps.shape[3]
             axes.add_patch(Rectangle((-0.5, self.row - 0.5), keys, 1, fill=False, clip_on=False, **line))
 
     def _ticks(self) -> dict[int, str]:
@@ -198,7 +198,7 @@ class StudioPicture:
 
     def _draw_weights(self, axes: Axes, layer: int, head: int) -> None:
         """Draw the weights of a head, masked ones as 0."""
-        weights = self.maps.weights[layer, head].float()
+        weights = self.maps[layer, head].float()
         draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
 
     def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:

@@ -37,7 +37,7 @@ def text_maps(model: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Attention
         maps = AttentionMaps.from_capture(captured, query_tokens=tokens, invocations="last")
     except (LookupError, ValueError):
         return None
-    return maps if maps.weights.shape[2:] == (len(tokens), len(tokens)) else None
+    return maps if maps.shape[2:] == (len(tokens), len(tokens)) else None
 
 
 def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:

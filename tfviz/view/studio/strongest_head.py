@@ -38,9 +38,9 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
     first: HeadState = {"layer": 0, "head": 0}
 
     def probabilities() -> Tensor:
-        return logits_of(model(inputs)).float().softmax(-1)
+        return logits_of(model(inputs.to(device))).float().softmax(-1)
 
-    with eval_mode(model):
+    with eval_mode(model) as device:
         with capture(model, "*.pattern") as captured:
             whole = probabilities()
         heads = sum(captured[site].shape[1] if captured[site].dim() == 4 else 1 for site in captured)
@@ -48,7 +48,7 @@ def strongest_head(model: nn.Module, inputs: Tensor, logits_of: Callable[[object
             return first
         changes = ablate(model, lambda: (probabilities() - whole).abs().sum().nan_to_num().item())
     is_focused = {
-        site: pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] >= MIN_FOCUS
+        site: (pattern.float().amax(-1).mean((0, -1)) * pattern.shape[-1] >= MIN_FOCUS).cpu()
         for site, pattern in captured.items()
     }
     if any(bool(each.any()) for each in is_focused.values()):
