@@ -119,15 +119,16 @@ def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
         )
         return {}
     try:
-        more = _classifier_arguments(checkpoint, text) if studio is view.classify else {}
-        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text, **more)}
+        if studio is view.classify:
+            return {"Question it": _classify(checkpoint, text)}
+        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
     except (ValueError, TypeError, LookupError) as error:
         click.echo(f"no studio: {error}")
         return {}
 
 
-def _classifier_arguments(checkpoint: Checkpoint, text: str) -> dict[str, Any]:
-    """Return a classifier's labels, and the ids that its tokenizer adds before and after a text.
+def _classify(checkpoint: Checkpoint, text: str) -> View:
+    """Return the studio of a classifier, with its labels and with the ids that its tokenizer adds around a text.
 
     Raises:
         ValueError: the tokenizer adds more than one token at an end.
@@ -137,13 +138,10 @@ def _classifier_arguments(checkpoint: Checkpoint, text: str) -> dict[str, Any]:
     start = next((at for at in range(len(whole)) if whole[at : at + len(plain)] == plain), len(whole))
     before, after = whole[:start], whole[start + len(plain) :]
     if max(len(before), len(after)) > 1:
-        raise ValueError("the tokenizer adds more than one token before or after a text")
+        raise ValueError("its tokenizer adds more than one token before or after a text")
     names = checkpoint.config.id2label
-    return {
-        "labels": [names[label] for label in sorted(names)],
-        "bos": next(iter(before), None),
-        "eos": next(iter(after), None),
-    }
+    labels, ends = [names[label] for label in sorted(names)], {"bos": [*before, None][0], "eos": [*after, None][0]}
+    return view.classify(checkpoint.model, tokenizer, labels, text, **ends)
 
 
 def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[str, View | str]:
