@@ -134,7 +134,13 @@ def _steps(
 
 
 def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch source"], **options: Any) -> Beam:
-    """Return the last beam of a beam search for each row of `source`; the options are those of `steps`."""
+    """Search to the end and return the last beam, whose texts are [batch, beam, position].
+
+    Args:
+        model: an encoder-decoder.
+        source: ids of the source texts; there is a search for each row.
+        options: `bos`, `eos`, `num_beams`, `length_penalty`, `max_new_tokens` and the others of `steps`.
+    """
     for beam in steps(model, source, **options):
         last = beam
     return last

@@ -39,7 +39,7 @@ HF_IGNORE_INDEX = -100  # Hugging Face's label for positions without a predictio
 
 
 def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
-    """Compute `model_loss` if the batch is a mapping, otherwise `next_token`."""
+    """Compute `model_loss` of a mapping with labels, and `next_token` of other batches."""
     return model_loss(model, batch) if isinstance(batch, Mapping) else next_token(model, batch)
 
 

@@ -64,7 +64,10 @@ class BlockTracker:
             self.known[weights] = replace(origin, is_softmax=True)
 
     def find(self, product: Product) -> tuple[int, int] | None:
-        """Return the index of the factor that holds weights over the other's positions, and its key axis; or None."""
+        """Return the factor of a product weights @ values that is the weights, as its index, and its key axis.
+
+        Return None for other products.
+        """
         for operand in (0, 1):
             weights, values = (self.known.get(product.factors[side]) for side in (operand, 1 - operand))
             axes = product.contracted_axes(operand)

@@ -115,7 +115,7 @@ class CaptureState:
         return [tracer for tracer in self.outer if tracer.stack.running]
 
     def is_edited(self, name: str) -> bool:
-        """Return whether scores or weights are edited here, or by an enclosing capture if this one records them."""
+        """Return whether this capture edits scores or weights, or records them and an enclosing capture edits them."""
         site = self.stack.site(name)
         if self.recorder.is_edited(site):
             return True

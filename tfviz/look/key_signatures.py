@@ -159,7 +159,7 @@ class History:
             self.sites.setdefault(site, SiteHistory()).add(invocation, keys)
 
     def is_leader(self, site: str) -> bool:
-        """Return whether a site is the deepest one that attends to a growing text; True for any while none is known."""
+        """Return whether a site is the last with self-attention to a growing text; True as long as none is known."""
         return self._leader in (None, site)
 
     def is_beam_search(self, call: int) -> bool:

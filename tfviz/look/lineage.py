@@ -87,7 +87,7 @@ class TrackedWeights:
         return self.key_axes[0] if len(self.key_axes) == 1 else None
 
     def softmax_of(self, tensor: Tensor) -> tuple[Tensor, int] | None:
-        """Return the softmax's output and axis if these facts describe `tensor`."""
+        """Return the output and axis of the softmax that a tensor comes from; the tensor may be that output."""
         if self.softmax is not None or self.axis is None or self.stage is Stage.LOG_WEIGHTS:
             return self.softmax
         return tensor.detach(), self.axis

@@ -119,7 +119,10 @@ class Recorder:
         return stored
 
     def amend(self, site: str, tensor: Tensor) -> None:
-        """Replace the last stored tensor of a site after an inner capture edited it; with `grad`, keep the original."""
+        """Replace the last stored tensor of a site by what an inner capture made of it.
+
+        With `grad`, the stored tensor stays: its gradient is that of the original.
+        """
         if self.invocations.get(site) and self.wants(site) and not self.grad:
             with untraced(), torch.no_grad():
                 _, allowed = self.invocations[site][-1]

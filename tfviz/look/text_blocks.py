@@ -94,7 +94,7 @@ class BlockOrigins(NamedTuple):
 
     @property
     def text(self) -> TrackedInput:
-        """The text of the keys, or of the queries if that is unknown."""
+        """The input whose positions the keys index; if it is unknown, that of the queries."""
         if self.values is None and self.weights is not None and self.weights.text is UNKNOWN_INPUT:
             return self.weights.other or UNKNOWN_INPUT
         known = self.values or self.weights

@@ -109,7 +109,7 @@ class SiteInvocations:
         return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
-        """Return the timeline of a text that attends to another: the invocations up to `last` with the same keys."""
+        """Return the timeline of a text's cross-attention: all invocations up to `last` whose keys are the same."""
         keys, segments = self.keys[last][row], []
         for index in range(last, -1, -1):
             if same := self.same_keys(index, keys):
@@ -125,7 +125,7 @@ class SiteInvocations:
         return list(range(first, last + 1))
 
     def sees_more_keys(self, timeline: Timeline) -> bool:
-        """Return whether later queries attend to more keys, as in self-attention, or one invocation read the text."""
+        """Return whether later queries see more keys, as in self-attention; also of a text that was read at once."""
         segments = timeline.segments
         if len(segments) == 1 and not timeline.missing and self.infos[segments[0].invocation].queries > 1:
             return True

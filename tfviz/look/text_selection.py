@@ -55,7 +55,10 @@ class SequenceSelector:
         return self._sites[site]
 
     def _leader(self, invocations: SiteInvocations) -> tuple[SiteInvocations, dict[int, int]] | None:
-        """Return the leading site, and a mapping from its invocations to this site's in the same calls; or None."""
+        """Return the site whose keys identify texts, and its invocations' indices -> this site's in the same calls.
+
+        Return None if no site qualifies.
+        """
         numbers = {turn: index for index, turn in enumerate(_call_positions(invocations.infos))}
         last = len(invocations.infos) - 1
         for site in reversed(self.history.sites):

@@ -101,7 +101,10 @@ class WeightFinder:
         return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
     def _is_not_weights_times_values(self, product: Product, operand: int) -> bool:
-        """Return whether this product is not weights @ values: it samples an image, or mixes heads (Shazeer 2020)."""
+        """Return whether a product that sums over keys is no attention: sampling of an image, or heads that are mixed.
+
+        For mixed heads see Shazeer et al. 2020.
+        """
         if product.factors[1 - operand] in self.samples:
             return True
         others = [letter for letter in product.letters[1 - operand] if letter not in product.letters[operand]]

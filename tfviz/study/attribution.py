@@ -123,7 +123,7 @@ class _AttributedRun:
         self._check_linear(inputs, target)
 
     def _share(self, products: Float[Tensor, "batch position dim"]) -> Tensor:
-        """Return the sum of the products over all axes, or for each text if the target is one number for each text."""
+        """Sum products of positions to one contribution, [], or to one of each text, [text], as the target has it."""
         if self.value.dim() and len(products) != len(self.value):
             raise ValueError(f"the residual stream is {list(products.shape)}, with no axis of texts: take their mean")
         products = products.float()

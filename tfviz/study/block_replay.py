@@ -75,7 +75,7 @@ class BlockReplay:
             self.blocks[path] = _map_tensors(output, lambda tensor: tensor.detach().clone())
 
     def before(self, path: str) -> list[str]:
-        """Return the paths of the blocks that had ended when a module began."""
+        """Return the paths of the blocks that ended before a module started, which can be replayed for it."""
         return [block for block in self.blocks if self.ends[block] < self.starts.get(path, 0)]
 
     def stack(self) -> list[str]:

@@ -36,7 +36,15 @@ def compare(
 ) -> dict[str, Statistics]:
     """Return the differences between two checkpoints in the attention of each head and in the predictions.
 
-    The other arguments are those of `aggregate`.
+    Args:
+        first: a model, or an earlier checkpoint of it.
+        second: a model with the same layers, heads and vocabulary.
+        texts: batches of ids or mappings of inputs, or texts for `tokenize`.
+        sites: the sites of the attention patterns to compare.
+        tokenize: encodes texts that are strings.
+        batch_size: number of texts run at once, of strings.
+        progress: whether to show a progress bar.
+        resume: a file that keeps the results so far, and from which a stopped call goes on.
 
     Returns:
         "attention" -> statistics [layer, head] of the total variation distance between the patterns of the two

@@ -164,8 +164,20 @@ def score_heads(
     A head shows the behaviour of a kind if its score is far above that of uniform attention: compare
     `found["previous"].mean` with `found["previous, uniform attention"].mean`. If all texts repeat at one distance, a
     head that always attends that many positions back scores as high for "duplicate" or "induction" as a head that
-    compares tokens, so give texts that repeat at different distances. The arguments are those of `HeadScores` and
-    `aggregate`. A warning names each given kind that has no position in any text.
+    compares tokens, so give texts that repeat at different distances. A warning names each given kind that has no
+    position in any text.
+
+    Args:
+        model: the model.
+        texts: batches of ids or mappings of inputs, or texts for `tokenize`.
+        kinds: the behaviours to score; see `look.measures.head_scores`.
+        sites: the sites of the attention patterns.
+        leave_out_first: whether to ignore attention to the first key, with which some heads do nothing.
+        tokenize: encodes texts that are strings.
+        batch_size: number of texts run at once, of strings.
+        progress: whether to show a progress bar.
+        resume: a file that keeps the results so far, and from which a stopped call goes on.
+        client: a client of a Dask cluster that measures the batches.
     """
     measure = HeadScores(kinds, leave_out_first)
     found = aggregate(

@@ -186,7 +186,7 @@ class Sweep:
         return values
 
     def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
-        """Return the change of the metric by each patch, from one run with a repetition of the texts for each."""
+        """Return the change of the metric by each target, [target, (text)], from one run of repeated texts."""
         times, edit = len(targets), {site.name: lambda tensor: self.patched(tensor, site, targets)}
         with (
             self.replay.skipping(self.replay.before(module_path(site.name)), times),
@@ -206,7 +206,7 @@ class Sweep:
         return edited
 
     def metric_changes(self, logits: Tensor) -> Tensor:
-        """Return the change of the metric in each repetition of the texts, [repetition, (text)]."""
+        """Return the metric of each repetition of the texts less that without patches, [repetition, (text)]."""
         values = [measure(self.metric, part) for part in logits.split(self.base.size)]
         return torch.stack(values).float().cpu() - self.unpatched
 

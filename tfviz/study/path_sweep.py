@@ -106,9 +106,9 @@ class PathSweep(Sweep):
         return {site: edit for site, edit in edits.items() if not any(is_within(site, block) for block in skipped)}
 
     def _hold(self, name: str, site: ActivationSite, targets: list[PatchTarget]) -> Callable[[Tensor], Tensor]:
-        """Return an edit that keeps a site as in the unchanged run, except for the sender's patched targets.
+        """Return the edit of the first run: freeze a site, patch it if it is the sender's, and leave receiving heads.
 
-        Receiving heads are computed anew, so that they receive the change.
+        Receiving heads are computed, so that they receive the change.
         """
         base, receiving = self.base_activations.get(name), self.receivers.get(name)
 

@@ -97,7 +97,7 @@ class ResidualTerms(TorchFunctionMode):
         self._running.append(path)
 
     def _end(self, path: str, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        """Record a module's output; for a norm whose gradient is changed, return the output that replaces it."""
+        """Record a module's output; return a replacement for norms that are frozen or whose gradient is changed."""
         self._running.pop()
         if path in self._blocks:
             self.norms.clear()  # remove norms before a block

@@ -134,9 +134,9 @@ class RepeatedTokens(EndlessBatches):
 class Streams:
     """Parallel streams of a text, read segment by segment, for models with a memory of the previous segment.
 
-    `streams[step]` is (inputs, targets, places): int64 `[batch, position]` twice, and `[batch, 2]`. Row `b` continues
-    row `b` of the previous step. A place is (index of the stream, index of the segment in it). After `len(streams)`
-    steps each stream starts again.
+    `streams[step]` is (inputs, targets, places): int64 `[batch, position]` twice, and `[batch, 2]`, the index of each
+    row's stream and of its segment in that stream. Row `b` continues row `b` of the previous step. After
+    `len(streams)` steps each stream starts again.
 
     Args:
         ids: token ids of the text, cut into `batch` streams of equal length; the remainder at the end is dropped.

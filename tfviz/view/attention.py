@@ -178,9 +178,17 @@ def words(
     *,
     max_bytes: float = MAX_PAGE_BYTES,
 ) -> View:
-    """Show the keys as running text, each token shaded by its attention weight from one query, `row`.
+    """Show the keys as running text, each token shaded by its attention weight from one query.
 
-    By default, the static picture shows the last query, and the page has no locked query.
+    Args:
+        maps: the attention maps.
+        layer: the index of the layer.
+        head: the index of the head.
+        row: the index of the query; None: the last one in the static picture, and in the page the one under the
+            pointer.
+        title: the title.
+        max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
+            note.
     """
     static_figure = running_text.attended_text(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
@@ -345,7 +353,14 @@ def live(
 ) -> LiveView:
     """Show maps in a widget whose state Python reads and sets, such as `view.live(maps, layer=2)`.
 
-    See `LiveView` for the arguments. Needs anywidget and a running kernel.
+    Needs anywidget and a running kernel.
+
+    Args:
+        maps: the attention maps, or several by name.
+        title: the title.
+        arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
+        max_bytes: maximum size of the data in the widget, in bytes.
+        chosen: the initial state, such as `layer`, `head`, `mode`, `rows`: the traits of `LiveView`.
     """
     from tfviz.view.page.live_widget import LiveView
 

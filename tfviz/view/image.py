@@ -52,7 +52,8 @@ def image(
         image: the image, cropped and scaled as for the model: a path, a PIL image, or an array or tensor, [height,
             width], [height, width, 3] or [3, height, width]. Floats outside 0 to 1 are rescaled.
         grid: rows and columns of patches, or a mapping from names of captures to these. None: a square grid, otherwise
-            square patches, preceded by zero, one, two or five other tokens. The page states the grid.
+            square patches; before them there may be 0, 1, 2 or 5 tokens (class, distillation, registers). A note in
+            the page names the grid.
         layer: index of the layer shown first.
         head: index of the head shown first.
         token: index or label of the token selected first: a query, or a key if only the queries are patches. None: the

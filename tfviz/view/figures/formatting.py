@@ -115,7 +115,7 @@ def in_cell(value: float, limit: float) -> str:
 
 
 def unit_suffix(unit: str) -> str:
-    """Return what follows a number with this unit; a percent sign stands close to it.
+    """Return the suffix of a number with this unit: "%" without a space, other units after a no-break space.
 
     >>> unit_suffix("%"), unit_suffix("GB"), unit_suffix("")
     ('%', '\\xa0GB', '')

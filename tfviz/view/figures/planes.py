@@ -91,7 +91,7 @@ def circle(count: int) -> numpy.ndarray:
 
 
 def colour(at: int) -> int:
-    """Return the colour cycle's index of one of six colours; black and yellow are excluded, each faint in one theme."""
+    """Return the index in the colour cycle of one of the six colours that are legible in both themes."""
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 

@@ -30,7 +30,7 @@ class LocalProgram:
         self.model, self.function, self.inputs = model, function, dict(inputs)
 
     def __call__(self, *inputs: Tensor, off: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
-        """Return the outputs by name; the heads in `off`, [{site, head}, ...], are switched off."""
+        """Return the outputs by name, with the weights of the heads in `off`, [{site, head}, ...], set to 0."""
         changes = _head_edits(off)
         with capture(self.model, list(changes), edit=changes) if changes else nullcontext():
             return self._outputs(inputs)
