@@ -100,7 +100,7 @@ def alignment_errors(
             model(source[None], target[None, :-1])
         for site in seen:
             pattern = torch.cat(seen.over_time(site), dim=2)[0].mean(0)
-            best = learn.evaluate.links(pattern, example.gold)
+            best = learn.evaluate.argmax_alignment(pattern, example.gold)
             found.setdefault(site, []).extend((number, *link) for link in best)
     return {site: learn.evaluate.alignment_error_rate(best, sure, gold) for site, best in found.items()}
 

@@ -24,7 +24,7 @@ CASES = [
     ("text.Windows([1, 2, 3, 4] * 10, 2, 3)[0][0].shape", r"= \[3, 2\]"),
     ("text.train_bpe(['a', b'b'])", r"text 1 is a bytes"),
     ("look.AttentionMaps(torch.tensor(5.0))", "weights is a scalar"),
-    ("learn.evaluate.links(torch.eye(3), torch.tensor(3))", r"gold is a tensor of shape \[\]"),
+    ("learn.evaluate.argmax_alignment(torch.eye(3), torch.tensor(3))", r"gold is a tensor of shape \[\]"),
     ("learn.evaluate.loss(gpt, 'x')", "batches is 'x'; give|a batch is 'x'; it must be a tuple of tensors"),
     ("text.Streams([], 5, 2)", "the text has 0 tokens"),
     ("text.pad([torch.tensor(1)])", r"row 0 is \[\]"),

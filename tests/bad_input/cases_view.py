@@ -46,7 +46,6 @@ CASES = [
     ("size(view.bars(['a'], {'x' * 10_000: [1]}, 't', y='y' * 10_000))", "= True"),
     ("size(rows(one=[1, -1]))", "= True"),
     ("view.bar_table(['a'], {'one': [1]}, 't', grey=['b'])", "nothing called 'b' to draw in grey; there are a"),
-    ("view.bar_table(['a'], {'one': [1]}, 't', pale=['b'])", "there is nothing called 'b' to draw in a paler shade"),
     ("view.bar_table(['a'], {'one': [1]}, 't', gap_before=['b'])", "there is nothing called 'b' to draw in a group"),
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),

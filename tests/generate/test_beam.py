@@ -262,7 +262,7 @@ def test_rows_follow_the_parents_of_a_text(num_beams):
     last = beams[-1]
     assert len({*last.lengths[last.ended].tolist()}) > 1
     for rank in range(num_beams):
-        rows = beam.rows(beams, rank)
+        rows = beam.beam_indices(beams, rank)
         for text in range(len(source)):
             expected, at = [], rank
             for step in reversed(range(len(beams))):

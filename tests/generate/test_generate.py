@@ -103,12 +103,12 @@ def test_probabilities_sum_to_one_and_keep_the_likeliest(logits, temperature, to
     probabilities = sampler.probabilities(logits)
     assert probabilities.sum().item() == pytest.approx(1, abs=1e-5)
     assert probabilities[logits.argmax()] == probabilities.max()
-    assert probabilities[sampler.choose(logits, torch.Generator().manual_seed(1))] > 0
+    assert probabilities[sampler.sample(logits, torch.Generator().manual_seed(1))] > 0
 
 
 def test_choose_samples_from_the_probabilities():
     draw, sampler = torch.Generator().manual_seed(0), Sampler(top_k=3)
-    drawn = torch.tensor([sampler.choose(LOGITS, draw) for _ in range(2000)])
+    drawn = torch.tensor([sampler.sample(LOGITS, draw) for _ in range(2000)])
     torch.testing.assert_close(drawn.bincount(minlength=5) / 2000, sampler.probabilities(LOGITS), atol=0.03, rtol=0)
 
 
@@ -116,7 +116,7 @@ def test_choose_samples_from_the_probabilities():
 def test_choose_never_draws_zero_probability_tokens(monkeypatch, drawn, token):
     logits = torch.tensor([0.0, 0.25, 0.0, 0.75, 0.0]).log()
     monkeypatch.setattr(torch, "rand", lambda *size, **how: torch.tensor(drawn, dtype=torch.float64))
-    assert Sampler().choose(logits) == token
+    assert Sampler().sample(logits) == token
 
 
 def test_non_finite_logits_raise():

@@ -56,10 +56,10 @@ def test_fit_step_matches_reference(max_grad_norm):
     [
         (schedule.constant, {0: 1, 99: 1}),
         (schedule.cosine(warmup=20), {0: 0.05, 9: 0.5, 19: 1, 20: 1, 60: 0.5, 80: (2 - math.sqrt(2)) / 4}),
-        (schedule.cosine(warmup=20, floor=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
+        (schedule.cosine(warmup=20, min_lr_ratio=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
         (schedule.cosine(warmup=100), {0: 0.04, 24: 1, 25: 1, 100: 0}),
         (schedule.linear(warmup=20), {0: 0.05, 9: 0.5, 19: 1, 20: 1, 60: 0.5, 80: 0.25}),
-        (schedule.linear(warmup=20, floor=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
+        (schedule.linear(warmup=20, min_lr_ratio=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
         (schedule.inverse_square_root(4), {0: 0.25, 1: 0.5, 3: 1, 15: 0.5, 99: 0.2}),
     ],
 )

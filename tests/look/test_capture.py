@@ -435,7 +435,7 @@ def test_maps_of_a_capture_match_its_patterns():
 def test_entropy_and_distance_match_hand_computed_values():
     weights = torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5], [0.25, 0.5, 0.25]])
     torch.testing.assert_close(measures.entropy(weights), torch.tensor([0, 1, 1.5]) * math.log(2))
-    torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))
+    torch.testing.assert_close(measures.mean_distance(weights), torch.tensor([0, 1, 1.0]))
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -44,8 +44,10 @@ def statistics(maps):
     return {
         **measures.head_scores(maps),
         "entropy": measures.entropy(maps),
-        "distance": measures.distance(maps),
-        "change": measures.change(maps, AttentionMaps(maps.weights.flip(1), maps.query_tokens, mask=maps.mask)),
+        "distance": measures.mean_distance(maps),
+        "change": measures.total_variation(
+            maps, AttentionMaps(maps.weights.flip(1), maps.query_tokens, mask=maps.mask)
+        ),
     }
 
 
@@ -109,7 +111,7 @@ def test_change_averages_over_queries_seen_in_either():
     one, other = random_weights(seed=1)[0], random_weights(seed=2)[0]
     one[0, 1, 3] = 0  # sees nothing before, something after
     one[0, 1, 4] = other[0, 1, 4] = 0  # sees nothing
-    found = measures.change(AttentionMaps(one, WORDS), AttentionMaps(other, WORDS))
+    found = measures.total_variation(AttentionMaps(one, WORDS), AttentionMaps(other, WORDS))
     rows = [float((one[0, 1, q] - other[0, 1, q]).abs().sum()) / 2 for q in range(LENGTH) if q != 4]
     assert float(found[0, 1]) == pytest.approx(sum(rows) / 6, abs=1e-6)
     assert rows[3] == pytest.approx(0.5, abs=1e-6)
@@ -122,9 +124,9 @@ def test_distance_of_generation_steps_matches_whole_text():
     far = (weights * (places[:, None] - places).abs()).sum(-1)
     for last in (1, 2, LENGTH):
         step = AttentionMaps(weights[:, :, -last:], WORDS[-last:], WORDS)
-        torch.testing.assert_close(measures.distance(step), far[:, :, -last:].mean(-1))
+        torch.testing.assert_close(measures.mean_distance(step), far[:, :, -last:].mean(-1))
     with pytest.raises(ValueError, match="distance is not defined where 2 queries attend to 7 keys of another text"):
-        measures.distance(AttentionMaps(weights[:, :, -2:], WORDS[:2], WORDS))
+        measures.mean_distance(AttentionMaps(weights[:, :, -2:], WORDS[:2], WORDS))
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -158,7 +160,7 @@ def test_cross_attention_measures_count_all_queries():
     )  # as many source words as target words
     entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
     assert float(measures.entropy(maps)) == pytest.approx(entropy / 2, abs=1e-6)
-    assert float(measures.distance(maps)) == pytest.approx((0.25 + 0.25 + 2 + 2) / 4, abs=1e-6)
+    assert float(measures.mean_distance(maps)) == pytest.approx((0.25 + 0.25 + 2 + 2) / 4, abs=1e-6)
 
 
 def test_rollout_ignores_padding():
@@ -210,7 +212,7 @@ def test_zero_heads_have_zero_scores_and_change_one_half():
     for given in (None, mask):
         nothing = AttentionMaps(torch.zeros_like(weights), WORDS, mask=given)
         assert not any(share.any() for share in measures.head_scores(nothing).values())
-        found = measures.change(AttentionMaps(weights, WORDS, mask=mask), nothing)
+        found = measures.total_variation(AttentionMaps(weights, WORDS, mask=mask), nothing)
         torch.testing.assert_close(found, torch.full((LAYERS, HEADS), 0.5))
 
 

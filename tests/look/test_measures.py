@@ -85,7 +85,7 @@ def test_value_weighted_norms_match_reference():
     ],
 )
 def test_measures_reject_invalid_weights(weights, says):
-    for measure in (measures.entropy, measures.distance):
+    for measure in (measures.entropy, measures.mean_distance):
         with pytest.raises(ValueError, match=says):
             measure(torch.tensor(weights))
 
@@ -116,13 +116,13 @@ def test_measures_of_captures_match_their_maps():
     with capture(model, device="cpu") as other:
         model(IDS[1:])
     maps, others = AttentionMaps.from_capture(seen), AttentionMaps.from_capture(other)
-    for measure in (measures.entropy, measures.distance):
+    for measure in (measures.entropy, measures.mean_distance):
         torch.testing.assert_close(measure(seen), measure(maps))
         torch.testing.assert_close(measure(lazy), measure(maps))
     kinds = ["previous", "first"]
     torch.testing.assert_close(measures.head_scores(seen, kinds), measures.head_scores(maps, kinds))
-    torch.testing.assert_close(measures.change(seen, other), measures.change(maps, others))
-    torch.testing.assert_close(measures.change(seen, others), measures.change(maps, others))
+    torch.testing.assert_close(measures.total_variation(seen, other), measures.total_variation(maps, others))
+    torch.testing.assert_close(measures.total_variation(seen, others), measures.total_variation(maps, others))
     with capture(model) as both:
         model(IDS)
     with pytest.raises(ValueError, match="the capture holds 2 texts; give one of them"):

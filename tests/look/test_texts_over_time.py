@@ -79,9 +79,9 @@ def test_over_time_follows_beams(how, search, seed):
     model = llama(seed, how)
     seen, out = generate_with_capture(model, IDS, **search)
     for number, ids in enumerate(out.sequences):
-        maps = AttentionMaps.over_time(seen, list(map(str, ids[:-1])), batch=number, beams=out.beam_indices)
+        maps = AttentionMaps.over_time(seen, list(map(str, ids[:-1])), batch=number, beam_indices=out.beam_indices)
         assert_same_maps(maps, one_pass(model, input_ids=ids[None, :-1]))
-    with pytest.raises(ValueError, match=r"batch rows .* give beams=out.beam_indices"):
+    with pytest.raises(ValueError, match=r"batch rows .* give beam_indices=out.beam_indices"):
         AttentionMaps.over_time(seen)
 
 
@@ -93,9 +93,9 @@ def test_over_time_separates_several_searches(cached):
         greedy = model.generate(IDS[:1], **search)
         found = [model.generate(IDS[:1, :many], num_beams=num_beams, **search) for many, num_beams in ((5, 4), (3, 3))]
     for number, out in enumerate(found, start=1):
-        maps = AttentionMaps.over_time(seen, beams=out.beam_indices, generation=number)
+        maps = AttentionMaps.over_time(seen, beam_indices=out.beam_indices, text_index=number)
         assert_same_maps(maps, one_pass(model, input_ids=out.sequences[:, :-1]))
-    assert_same_maps(AttentionMaps.over_time(seen, generation=0), one_pass(model, input_ids=greedy.sequences[:, :-1]))
+    assert_same_maps(AttentionMaps.over_time(seen, text_index=0), one_pass(model, input_ids=greedy.sequences[:, :-1]))
 
 
 def test_over_time_supports_beams_that_end_early():
@@ -107,7 +107,7 @@ def test_over_time_supports_beams_that_end_early():
     lengths = (out.beam_indices >= 0).sum(1)
     assert len(set(lengths.tolist())) > 1
     for number, (ids, length) in enumerate(zip(out.sequences, lengths)):
-        maps = AttentionMaps.over_time(seen, batch=number, beams=out.beam_indices)
+        maps = AttentionMaps.over_time(seen, batch=number, beam_indices=out.beam_indices)
         assert_same_maps(maps, one_pass(model, input_ids=ids[None, : IDS.shape[1] + length - 1]))
 
 
@@ -118,20 +118,20 @@ def test_over_time_follows_encoder_decoder_beams(asked, ids):
     seen, out = generate_with_capture(model, ids, sites=asked, num_beams=4)
     for number in range(len(ids)):
         for sites in ("decoder*EncDecAttention*", "decoder*SelfAttention*")[: 1 + (asked == "*.pattern")]:
-            maps = AttentionMaps.over_time(seen, batch=number, beams=out.beam_indices, sites=sites)
+            maps = AttentionMaps.over_time(seen, batch=number, beam_indices=out.beam_indices, sites=sites)
             read = {"input_ids": ids[number, None], "decoder_input_ids": out.sequences[number, None, :-1]}
             assert_same_maps(maps, one_pass(model, sites, **read))
-    with pytest.raises(ValueError, match="give beams="):
+    with pytest.raises(ValueError, match="give beam_indices="):
         AttentionMaps.over_time(seen, sites="decoder*EncDecAttention*")
 
 
 @pytest.mark.parametrize(
     ("beams", "message"),
     [
-        (torch.tensor([[0, 1]]), "beams does not fit|names 2 steps"),
+        (torch.tensor([[0, 1]]), "beam_indices does not fit|names 2 steps"),
         (torch.full((1, 8), 9), r"rows up to 9"),
         (torch.full((1, 20), 0), "names 20 steps"),
-        (torch.tensor([0, 1, 2]), "beams must be text step"),
+        (torch.tensor([0, 1, 2]), r"give \[text, step\]"),
         (torch.full((1, 8), -1), "names no row"),
     ],
 )
@@ -139,9 +139,9 @@ def test_over_time_rejects_beams_of_another_search(beams, message):
     seen, out = generate_with_capture(llama(1), IDS[:1], num_beams=4)
     if beams.shape == (1, 2):  # the first two steps are a text of their own, unless the rows do not follow
         beams = out.beam_indices.roll(1, 1)
-        message = "beams does not fit"
+        message = "beam_indices does not fit"
     with pytest.raises(ValueError, match=message):
-        AttentionMaps.over_time(seen, beams=beams)
+        AttentionMaps.over_time(seen, beam_indices=beams)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -181,15 +181,15 @@ def test_over_time_separates_generations(first):
     model = llama()
     with torch.no_grad(), capture(model) as seen:
         texts = [model.generate(ids, max_new_tokens=5, do_sample=False)[:, :-1] for ids in (first, IDS[1:, :4])]
-    with pytest.warns(UserWarning, match="more than one text; the last is shown, generation=0 is the first"):
+    with pytest.warns(UserWarning, match="more than one text; the last is shown, text_index=0 is the first"):
         assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=texts[1]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for number, read in enumerate(texts):
-            assert_same_maps(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=read))
-            assert_same_maps(AttentionMaps.over_time(seen, generation=number - 2), one_pass(model, input_ids=read))
-    with pytest.raises(ValueError, match="generation is 2; the capture holds 2 texts"):
-        AttentionMaps.over_time(seen, generation=2)
+            assert_same_maps(AttentionMaps.over_time(seen, text_index=number), one_pass(model, input_ids=read))
+            assert_same_maps(AttentionMaps.over_time(seen, text_index=number - 2), one_pass(model, input_ids=read))
+    with pytest.raises(ValueError, match="text_index is 2; the capture holds 2 texts"):
+        AttentionMaps.over_time(seen, text_index=2)
 
 
 def test_over_time_separates_interleaved_texts():
@@ -200,7 +200,7 @@ def test_over_time_separates_interleaved_texts():
             for ids, cache in zip(IDS, caches):
                 model(ids[None, place : place + 1], past_key_values=cache)
     for number, ids in enumerate(IDS):
-        assert_same_maps(AttentionMaps.over_time(seen, generation=number), one_pass(model, input_ids=ids[None, :5]))
+        assert_same_maps(AttentionMaps.over_time(seen, text_index=number), one_pass(model, input_ids=ids[None, :5]))
 
 
 def test_over_time_shows_the_last_of_two_texts():
@@ -220,7 +220,7 @@ def test_over_time_rejects_reordered_rows_without_beams():
         model(IDS[[1, 0], 5:6], past_key_values=cache)
     with pytest.raises(ValueError, match="batch rows"):
         AttentionMaps.over_time(seen)
-    maps = AttentionMaps.over_time(seen, batch=0, beams=torch.tensor([[1, 0]]))
+    maps = AttentionMaps.over_time(seen, batch=0, beam_indices=torch.tensor([[1, 0]]))
     assert_same_maps(maps, one_pass(model, input_ids=IDS[1:, :6]))
 
 
@@ -270,7 +270,7 @@ def test_over_time_separates_seq2seq_calls():
         model(source, target[:, [0, 2, 1]])
     with torch.no_grad(), capture(model) as alone:
         model(source, target)
-    assert_same_maps(AttentionMaps.over_time(seen, generation=0), AttentionMaps.over_time(alone))
+    assert_same_maps(AttentionMaps.over_time(seen, text_index=0), AttentionMaps.over_time(alone))
     with pytest.warns(UserWarning, match="more than one text"):
         assert AttentionMaps.over_time(seen).shape == (1, 1, 3, 5)
 
@@ -289,9 +289,9 @@ def test_over_time_follows_tfviz_beam_search(num_beams):
         ids = beams[-1].texts[row, 0]
         length = int(beams[-1].lengths[row, 0])
         read = ids[None, :length]
-        rows = beam.rows(beams)
+        rows = beam.beam_indices(beams)
         for sites in ("decoder*cross*", "decoder*attention*"):
-            maps = AttentionMaps.over_time(seen, sites=sites, batch=row, beams=rows)
+            maps = AttentionMaps.over_time(seen, sites=sites, batch=row, beam_indices=rows)
             with torch.no_grad(), capture(model) as one:
                 model(source[row, None], read)
             assert_same_maps(maps, AttentionMaps.from_capture(one, sites=sites))

@@ -173,7 +173,7 @@ def test_resume_rejects_other_head_kinds(tmp_path):
     found = aggregate(model, DATA.split(3), HeadScores(["first"]), **given)
     again = aggregate(model, DATA.split(3), HeadScores(["first"]), **given)
     assert torch.equal(found["first"].mean.values, again["first"].mean.values)
-    for other in (HeadScores(["first"], leave_out_first=True), HeadScores(["previous"])):
+    for other in (HeadScores(["first"], ignore_first_key=True), HeadScores(["previous"])):
         with pytest.raises(ValueError, match="of another model or measure"):
             aggregate(model, DATA.split(3), other, **given)
 

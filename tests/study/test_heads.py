@@ -78,7 +78,7 @@ def test_even_attention_baseline_matches_reference(side):
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_leave_out_first_matches_reference(side):
     model = gpt2()
-    found = score_heads(model, [padded(TEXTS, side)], ["previous"], leave_out_first=True, progress=False)
+    found = score_heads(model, [padded(TEXTS, side)], ["previous"], ignore_first_key=True, progress=False)
     each = []
     for text in TEXTS:
         weights = single(model, text).weights
@@ -108,11 +108,11 @@ class TwoHeads(torch.nn.Module):
         return scores.masked_fill(back < 0, -torch.inf).softmax(-1) @ self.values(ids)[:, None]
 
 
-@pytest.mark.parametrize("leave_out_first", [False, True])
-def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_compares(leave_out_first):
+@pytest.mark.parametrize("ignore_first_key", [False, True])
+def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_compares(ignore_first_key):
     def scores(*periods):
         texts = [torch.stack([torch.randperm(50)[:period] for _ in range(4)]).repeat(1, 2) for period in periods]
-        found = score_heads(TwoHeads(), texts, ["induction"], leave_out_first=leave_out_first, progress=False)
+        found = score_heads(TwoHeads(), texts, ["induction"], ignore_first_key=ignore_first_key, progress=False)
         return found["induction"].mean.values.flatten().tolist()
 
     torch.manual_seed(0)
@@ -135,7 +135,7 @@ def test_a_query_whose_only_position_of_a_kind_is_left_out_does_not_count(kind):
             return scores[:, None].softmax(-1) @ self.values(ids)[:, None]
 
     ids = torch.tensor([[3, 5, 3, 7, 5, 7]])
-    found = score_heads(Looks(), [ids], [kind], leave_out_first=True, progress=False)[kind].mean.values.item()
+    found = score_heads(Looks(), [ids], [kind], ignore_first_key=True, progress=False)[kind].mean.values.item()
     assert found != found if kind == "first" else found == pytest.approx(1)
 
 
@@ -286,7 +286,7 @@ def test_compare_matches_reference(side):
         for parameter in second.parameters():
             parameter += 0.1 * torch.randn(parameter.shape, generator=torch.Generator().manual_seed(1))
     found = compare(first, second, [padded(TEXTS, side)], progress=False)
-    changes = torch.stack([measures.change(single(first, text), single(second, text)) for text in TEXTS])
+    changes = torch.stack([measures.total_variation(single(first, text), single(second, text)) for text in TEXTS])
     torch.testing.assert_close(found["attention"].mean.values, changes.mean(0), rtol=0, atol=1e-5)
     nats = []
     with torch.no_grad():

@@ -61,7 +61,7 @@ def test_probabilities_and_tokens_match_sampler(run_js, sampler):
         if sampler.temperature == 0:
             continue
         draw = torch.Generator().manual_seed(9)
-        tokens = [sampler.choose(logits, draw) for _ in range(60)]
+        tokens = [sampler.sample(logits, draw) for _ in range(60)]
         told = run_js(
             "([row, settings]) => { const t = new MersenneTwister(9);"
             " const shares = probabilities(Float32Array.from(row), settings);"

@@ -9,4 +9,4 @@ from tfviz.validation import validate_public
 __all__ = ["GREEDY", "Sampler", "batch", "beam", "ids", "stream", "text", "translate"]
 
 validate_public(globals(), __all__)
-validate_public(vars(beam), ["steps", "search", "greedy", "rows"])
+validate_public(vars(beam), ["steps", "search", "greedy", "beam_indices"])

@@ -15,7 +15,7 @@ from tfviz.schema import describe
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import PAD
 
-__all__ = ["EncoderDecoder", "greedy", "penalty", "rows", "search", "steps"]
+__all__ = ["EncoderDecoder", "beam_indices", "greedy", "penalty", "search", "steps"]
 
 MAX_LENGTH_PENALTY = 10.0  # a larger exponent would leave no digit of a long text's probability
 MAX_NUM_BEAMS = 1000
@@ -159,10 +159,10 @@ def greedy(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch s
     return search(model, source, num_beams=1, length_penalty=0.0, **options)
 
 
-def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
+def beam_indices(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     """Return the row of the decoder's batch in which each token of a text was chosen, or -1 after its end.
 
-    `look.AttentionMaps.over_time(beams=)` uses these rows to follow a text through the search.
+    `look.AttentionMaps.over_time(beam_indices=)` uses these rows to follow a text through the search.
 
     Args:
         beams: all beams of a search, as `steps` yields them.

@@ -63,7 +63,7 @@ def batch(
         while running and len(texts[min(running)]) < max_new_tokens:
             logits = language_model(ids, cache, mask)[:, -1]
             for row in sorted(running):
-                texts[row].append(sampler.choose(logits[row], generators[row]))
+                texts[row].append(sampler.sample(logits[row], generators[row]))
             running -= {row for row in running if texts[row][-1] in language_model.ends}
             ids = torch.tensor([text[-1:] for text in texts], device=device)
             mask = torch.cat((mask, mask.new_ones(len(texts), 1)), dim=1)

@@ -75,7 +75,7 @@ class Sampler:
         _check_logits(logits)
         return sampling_probabilities(logits, self.temperature, self.top_k, self.top_p)
 
-    def choose(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
+    def sample(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
         """Return a sampled token id: the first whose cumulative probability exceeds a random number between 0 and 1.
 
         One float64 is drawn for each token (none at temperature 0), the same on every machine and in a page.
@@ -156,7 +156,7 @@ def _generate(
                 next_logits = _logits_function(model, cache)
             with torch.inference_mode(), faster_linear(weight_bytes, device):
                 logits = next_logits(torch.tensor([unread if cache else text], device=device))
-                token = sampler.choose(logits, generator)
+                token = sampler.sample(logits, generator)
             unread = [token]
             text.append(token)
             yield token

@@ -10,6 +10,6 @@ __all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "memory",
 validate_public(globals(), __all__, exclude=("Step",))
 validate_public(vars(checkpoint), ["save", "list_checkpoints", "load", "as_folder"])
 validate_public(vars(evaluate), ["loss", "accuracy", "perplexity", "bits_per_byte", "exact_match", "bleu"])
-validate_public(vars(evaluate), ["alignment_error_rate", "links"])
+validate_public(vars(evaluate), ["alignment_error_rate", "argmax_alignment"])
 validate_public(vars(schedule), ["cosine", "inverse_square_root", "linear"])
 validate_public(vars(losses), ["adversarial", "translation"])  # the others are called at each step

@@ -21,11 +21,11 @@ from tfviz.validation import check_callable
 __all__ = [
     "accuracy",
     "alignment_error_rate",
+    "argmax_alignment",
     "bits_per_byte",
     "bleu",
     "eval_mode",
     "exact_match",
-    "links",
     "loss",
     "perplexity",
 ]
@@ -173,7 +173,7 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
     return 1 - (len(found & sure) + len(found & possible)) / (len(found) + len(sure))
 
 
-def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
+def argmax_alignment(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     """Return a link for each target word in `gold`, to the source word with the largest attention weight.
 
     Args:

@@ -17,26 +17,26 @@ def constant(step: int, steps: int) -> float:
     return 1.0
 
 
-def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
-    """Return a schedule that rises over `warmup` steps, then falls linearly to `floor` (Bergsma et al. 2025).
+def linear(warmup: int = 100, min_lr_ratio: float = 0.0) -> Schedule:
+    """Return a schedule that rises over `warmup` steps, then falls linearly (Bergsma et al. 2025).
 
-    The warm-up takes at most a quarter of all steps.
+    It ends at `min_lr_ratio` times the maximum. The warm-up takes at most a quarter of all steps.
 
     >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.12]
     """
-    return _warmup_then(lambda progress: 1 - progress, warmup, floor)
+    return _warmup_then(lambda progress: 1 - progress, warmup, min_lr_ratio)
 
 
-def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
-    """Return a schedule that rises over `warmup` steps, then falls to `floor` as a cosine (Loshchilov & Hutter 2017).
+def cosine(warmup: int = 100, min_lr_ratio: float = 0.0) -> Schedule:
+    """Return a schedule that rises over `warmup` steps, then falls as a cosine (Loshchilov & Hutter 2017).
 
-    The warm-up takes at most a quarter of all steps.
+    It ends at `min_lr_ratio` times the maximum. The warm-up takes at most a quarter of all steps.
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
     """
-    return _warmup_then(lambda progress: (1 + math.cos(math.pi * progress)) / 2, warmup, floor)
+    return _warmup_then(lambda progress: (1 + math.cos(math.pi * progress)) / 2, warmup, min_lr_ratio)
 
 
 def inverse_square_root(warmup: int = 4000) -> Schedule:
@@ -65,9 +65,9 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     return float(factor)
 
 
-def _warmup_then(decay: Callable[[float], float], warmup: int, floor: float) -> Schedule:
+def _warmup_then(decay: Callable[[float], float], warmup: int, min_lr_ratio: float) -> Schedule:
     checks.at_least(0, warmup=warmup)
-    checks.between(0, 1, floor=floor)
+    checks.between(0, 1, min_lr_ratio=min_lr_ratio)
 
     def factor(step: int, steps: int) -> float:
         checks.at_least(1, steps=steps)
@@ -75,6 +75,6 @@ def _warmup_then(decay: Callable[[float], float], warmup: int, floor: float) -> 
         rise = min(warmup, max(1, steps // 4))
         if step < rise:
             return (step + 1) / rise
-        return floor + (1 - floor) * decay((step - rise) / max(1, steps - rise))
+        return min_lr_ratio + (1 - min_lr_ratio) * decay((step - rise) / max(1, steps - rise))
 
     return factor

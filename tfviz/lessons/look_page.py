@@ -151,7 +151,7 @@ def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[
         raise ValueError(f"{names[0]} and {names[1]} have no maps of one name and shape")
     ranked: list[tuple[float, str, int, int]] = []
     for name in shared:
-        change = look.measures.change(groups[name], others[name])
+        change = look.measures.total_variation(groups[name], others[name])
         layers, heads = change.shape
         ranked += [(float(change[i, j]), name, i, j) for i in range(layers) for j in range(heads)]
     ranked.sort(key=lambda row: (-row[0], *row[1:]))

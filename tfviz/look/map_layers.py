@@ -73,8 +73,8 @@ def layers_over_time(
     invocations: Mapping[str, Sequence[Invocation]],
     history: History,
     batch: int,
-    beams: Tensor | None,
-    generation: int | None,
+    beam_indices: Tensor | None,
+    text_index: int | None,
 ) -> tuple[list[Layer], Tensor | None]:
     """Return layers and mask of all invocations of one text, with their queries stacked in order of time.
 
@@ -85,12 +85,12 @@ def layers_over_time(
     joined, sequences = {}, None
     for site, some in invocations.items():
         size = some[-1][0].shape[0]
-        if beams is None:
+        if beam_indices is None:
             check_batch_element(batch, size)
-        row = batch % size if beams is None else batch
-        if len(some) == 1 and beams is None:
-            if generation not in (None, 0, -1):
-                raise ValueError(f"generation is {generation}; the capture holds 1 text, counted from 0")
+        row = batch % size if beam_indices is None else batch
+        if len(some) == 1 and beam_indices is None:
+            if text_index not in (None, 0, -1):
+                raise ValueError(f"text_index is {text_index}; the capture holds 1 text, counted from 0")
             joined[site] = _layer(some[0], row)
             continue
         known = history.sites.get(site)
@@ -102,7 +102,7 @@ def layers_over_time(
         sequences = (
             sequences
             if sequences is not None and sequences.row == row
-            else SequenceSelector(history, row, beams, generation)
+            else SequenceSelector(history, row, beam_indices, text_index)
         )
         joined[site] = _join(some, sequences.timeline(site))
     return _check_shapes(joined)

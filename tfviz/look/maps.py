@@ -141,8 +141,8 @@ class AttentionMaps:
         *,
         sites: str = "*",
         batch: int = 0,
-        beams: Tensor | None = None,
-        generation: int | None = None,
+        beam_indices: Tensor | None = None,
+        text_index: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
         """Return maps of all invocations of one text, with their queries stacked in order of time.
@@ -165,24 +165,24 @@ class AttentionMaps:
             key_tokens: tokens of the keys; by default those of the queries if the map is square, else numbers.
             sites: a glob of the sites.
             batch: the index of the batch element.
-            beams: after a beam search, the row of the batch in which each token of each returned text was chosen,
-                [text, step], -1 after its end: `out.beam_indices` of Hugging Face's
+            beam_indices: after a beam search, the row of the batch in which each token of each returned text was
+                chosen, [text, step], -1 after its end: `out.beam_indices` of Hugging Face's
                 `generate(return_dict_in_generate=True, output_scores=True)`. `batch` is then the index of a returned
                 text.
-            generation: index of the text, if several were captured one after the other; None: the last, with a warning.
+            text_index: index of the text, if several were captured one after the other; None: the last, with a warning.
             provenance: as in `from_capture`.
 
         Raises:
             LookupError: no pattern was captured.
             ValueError: as in `from_capture`; or the invocations of one text cannot be determined: the rows of the batch
-                were reordered and `beams` is missing, some keys were computed by none of the invocations, or the
+                were reordered and `beam_indices` is missing, some keys were computed by none of the invocations, or the
                 invocations are layers instead of steps.
         """
         chosen, blocks = map_layers.patterns(captured, sites), captured.block_sites
         invocations = {
             site: captured.assembled(site, batch) if site in blocks else captured.stored(site) for site in chosen
         }
-        weights, mask = map_layers.layers_over_time(invocations, captured.history, batch, beams, generation)
+        weights, mask = map_layers.layers_over_time(invocations, captured.history, batch, beam_indices, text_index)
         return cls(
             weights,
             query_tokens,

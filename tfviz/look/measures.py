@@ -1,4 +1,4 @@
-"""Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
+"""Measures of attention: entropy, distance, total variation, head scores, rollout, relevance, value-weighted norms.
 
 For `AttentionMaps`, or the `Capture` of one text, a measure is the mean over the queries that are not fully masked.
 Padding is removed as if the text did not contain it: keys to which no query may attend (if the mask is known), and in
@@ -20,7 +20,8 @@ from tfviz.look.maps import AttentionMaps, as_maps
 from tfviz.shapes import Float
 
 __all__ = [
-    "SCORE_KINDS", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
+    "SCORE_KINDS", "entropy", "head_scores", "mean_distance", "relevance", "rollout", "total_variation",
+    "value_weighted_norms",
 ]  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture)
     return _per_query(as_maps(weights), lambda checked: torch.special.entr(checked).sum(-1))
 
 
-def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
+def mean_distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps | Capture) -> Float[Tensor, "*lead query"]:
     """Return the mean distance of each query to its keys, in positions; for maps the mean of each head, [layer, head].
 
     Raises:
@@ -82,7 +83,7 @@ def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tens
     return measure(check_weights(weights))
 
 
-def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> Float[Tensor, "layer head"]:
+def total_variation(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> Float[Tensor, "layer head"]:
     """Return the difference of each head between two captures of one text, from 0 (equal) to 1 (disjoint).
 
     It is the total variation distance between each query's weights, averaged over the queries that are not fully masked
@@ -92,7 +93,7 @@ def change(first: AttentionMaps | Capture, second: AttentionMaps | Capture) -> F
         ValueError: the maps have different shapes or tokens.
 
     >>> one, other = (AttentionMaps(torch.eye(2)[order].view(1, 1, 2, 2)) for order in ([0, 1], [0, 0]))
-    >>> change(one, other)
+    >>> total_variation(one, other)
     tensor([[0.5000]])
     """
     first, second = as_maps(first), as_maps(second)

@@ -20,16 +20,16 @@ class SequenceSelector:
     """A selector of the invocations of one text among the texts that were generated in a capture.
 
     Args:
-        row: the batch element; with `beams`, the index of the returned text.
-        beams: for each returned text, the batch elements in which its tokens were chosen, [text, step], -1 after its
-            end.
-        generation: index of the text, if the capture holds several; None: the last.
+        row: the batch element; with `beam_indices`, the index of the returned text.
+        beam_indices: for each returned text, the batch elements in which its tokens were chosen, [text, step], -1 after
+            its end.
+        text_index: index of the text, if the capture holds several; None: the last.
     """
 
-    def __init__(self, history: History, row: int, beams: Tensor | None, generation: int | None) -> None:
-        self.history, self.row, self.beams, self.generation = history, row, beams, generation
+    def __init__(self, history: History, row: int, beam_indices: Tensor | None, text_index: int | None) -> None:
+        self.history, self.row, self.beam_indices, self.text_index = history, row, beam_indices, text_index
         # a batch element of the last invocation; for a beam search any, since all went through the same invocations
-        self._last_row = 0 if beams is not None else row
+        self._last_row = 0 if beam_indices is not None else row
         self._sites: dict[str, SiteInvocations] = {}
         self._timelines: dict[str, Timeline] = {}
 
@@ -75,21 +75,21 @@ class SequenceSelector:
     def _select(self, invocations: SiteInvocations) -> Timeline:
         """Return the requested text among those of a site; warn if there are several and none was requested."""
         texts = self._texts(invocations)
-        if self.generation is None:
+        if self.text_index is None:
             latest = next(texts)
             chosen = self._check_rows(invocations, latest)
             if latest.has_earlier:
                 warnings.warn(
-                    f"{invocations.site} was computed for more than one text; the last is shown, generation=0 is the "
+                    f"{invocations.site} was computed for more than one text; the last is shown, text_index=0 is the "
                     "first",
                     stacklevel=7,
                 )
             return chosen
         ordered = list(texts)[::-1]
-        if not -len(ordered) <= self.generation < len(ordered):
+        if not -len(ordered) <= self.text_index < len(ordered):
             texts_there = "1 text" if len(ordered) == 1 else f"{len(ordered)} texts"
-            raise ValueError(f"generation is {self.generation}; the capture holds {texts_there}, counted from 0")
-        return self._check_rows(invocations, ordered[self.generation])
+            raise ValueError(f"text_index is {self.text_index}; the capture holds {texts_there}, counted from 0")
+        return self._check_rows(invocations, ordered[self.text_index])
 
     def _texts(self, invocations: SiteInvocations) -> Iterator[Timeline]:
         """Yield the texts of a site, last to first, each found among the invocations that remain."""
@@ -98,7 +98,7 @@ class SequenceSelector:
             last = max(left)
             text = self._text(invocations, last)
             left -= text.invocations
-            if self.beams is not None and text.is_self_attention and len(text.segments) == 1:
+            if self.beam_indices is not None and text.is_self_attention and len(text.segments) == 1:
                 left -= set(invocations.full_prefix_invocations(last))  # without a cache, steps read the whole text
             call = invocations.infos[text.segments[-1].invocation].call
             if any(invocations.infos[index].call == call for index in left):
@@ -132,10 +132,12 @@ class SequenceSelector:
     def _check_rows(self, invocations: SiteInvocations, text: Timeline) -> Timeline:
         """Return a text in the batch elements that computed it, after checking that they belong to it."""
         last = text.segments[-1].invocation
-        is_ambiguous = self.beams is None and len(invocations.keys[last]) > 1
+        is_ambiguous = self.beam_indices is None and len(invocations.keys[last]) > 1
         if is_ambiguous and self.history.is_beam_search(invocations.infos[last].call):
             raise _mixed_rows_error(invocations.site)
-        timeline = text if self.beams is None else _in_rows(invocations, text, _beam_rows(self.beams, self.row))
+        timeline = (
+            text if self.beam_indices is None else _in_rows(invocations, text, _beam_rows(self.beam_indices, self.row))
+        )
         if not text.sees_more_keys:
             return timeline
         if is_ambiguous and timeline.reordered:
@@ -157,7 +159,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     batch = min(len(invocations.keys[index]) for index in numbers)
     if len(numbers) < len(rows) or max(rows) >= batch:
         raise ValueError(
-            f"beams names {len(rows)} steps in rows up to {max(rows)}; the capture has {len(numbers)} steps of "
+            f"beam_indices names {len(rows)} steps in rows up to {max(rows)}; the capture has {len(numbers)} steps of "
             f"{batch} rows"
         )
     steps = dict(zip(numbers, rows))
@@ -168,7 +170,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     timeline.others = others
     if len(timeline.segments) != len(text.segments[: len(rows)]):
         raise ValueError(
-            "beams does not fit the capture: the rows that it names do not continue one another; give the "
+            "beam_indices does not fit the capture: the rows that it names do not continue one another; give the "
             "beam_indices of this call of generate"
         )
     return timeline
@@ -225,21 +227,21 @@ def _call_positions(infos: Sequence[InvocationInfo]) -> Iterator[tuple[int, int]
         yield info.call, next(within.setdefault(info.call, count()))
 
 
-def _beam_rows(beams: Tensor, row: int) -> list[int]:
+def _beam_rows(beam_indices: Tensor, row: int) -> list[int]:
     """Return the batch elements of one returned text, step by step."""
-    if beams.dim() != 2 or not -len(beams) <= row < len(beams):
+    if beam_indices.dim() != 2 or not -len(beam_indices) <= row < len(beam_indices):
         raise ValueError(
-            f"beams is {list(beams.shape)}, batch is {row}; beams must be text step, with a row for each text"
+            f"beam_indices is {list(beam_indices.shape)}, batch is {row}; give [text, step], a row for each text"
         )
-    rows = [int(element) for element in beams[row].tolist() if element >= 0]
+    rows = [int(element) for element in beam_indices[row].tolist() if element >= 0]
     if not rows:
-        raise ValueError(f"beams names no row for text {row}")
+        raise ValueError(f"beam_indices names no row for text {row}")
     return rows
 
 
 def _mixed_rows_error(site: str) -> ValueError:
     return ValueError(
         f"a beam search reordered the batch rows of {site}, so no single row is one text: give "
-        f"beams=out.beam_indices, where out = generate(..., return_dict_in_generate=True, output_scores=True), "
+        f"beam_indices=out.beam_indices, where out = generate(..., return_dict_in_generate=True, output_scores=True), "
         "and as batch= the number of the returned text"
     )

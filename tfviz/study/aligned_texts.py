@@ -32,18 +32,18 @@ class MarkedTexts:
         self.aligned, self.marks = aligned, marks
         self._visible: VisibleKeys | None = None  # the result of the previous call
 
-    def visible_keys(self, mask: Tensor | None, leave_out_first: bool) -> VisibleKeys:
+    def visible_keys(self, mask: Tensor | None, ignore_first_key: bool) -> VisibleKeys:
         """Return the keys that the queries of a layer may attend to.
 
         Args:
             mask: the mask of the layer, True where a query may attend; None: to all keys.
-            leave_out_first: whether to exclude the first key.
+            ignore_first_key: whether to exclude the first key.
         """
         known = self._visible
         if known is not None and _are_equal(known.mask, mask):
             return known
         allowed = self.aligned.allowed(mask)
-        if leave_out_first:
+        if ignore_first_key:
             allowed = clear_first_key(allowed)
         sees = allowed.any(-1)
         even = allowed / allowed.sum(-1, keepdim=True).clamp(min=1)

@@ -39,22 +39,22 @@ class HeadScores:
         kinds: names of kinds of position: "current", "previous", "two back", "first", "duplicate" or "induction" (the
             position to which an induction head attends). Or name -> a function from ids [text, position], without
             padding on the left, to a mask [text, query, key] that is True at positions of the kind.
-        leave_out_first: whether to remove the first key, often an attention sink (Xiao et al. 2023), from every row and
-            rescale the other weights. A query whose only position of a kind is the first key does not count.
+        ignore_first_key: whether to remove the first key, often an attention sink (Xiao et al. 2023), from every row
+            and rescale the other weights. A query whose only position of a kind is the first key does not count.
     """
 
     lazy = True  # a map is computed when its layer is scored, and not stored
 
     def __init__(
-        self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), leave_out_first: bool = False
+        self, kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS), ignore_first_key: bool = False
     ) -> None:
         self.kinds = check_kinds(kinds)
-        self.leave_out_first = leave_out_first
+        self.ignore_first_key = ignore_first_key
         by_position = [kind for name, kind in SCORE_KINDS.items() if name not in TOKEN_KINDS]
         self._compares_words = any(kind not in by_position for kind in self.kinds.values())
 
     def __repr__(self) -> str:
-        return f"HeadScores({list(self.kinds)}, leave_out_first={self.leave_out_first})"
+        return f"HeadScores({list(self.kinds)}, ignore_first_key={self.ignore_first_key})"
 
     def __call__(self, captured: Capture, inputs: Inputs) -> dict[str, Table]:
         """Return kind -> scores [text, layer, head]; in a decoder, the text is that of the decoder.
@@ -111,7 +111,7 @@ class HeadScores:
 
     def _without_first(self, cells: Cells) -> Cells:
         """Return the cells without those of the first key if it is left out."""
-        return clear_first_key(cells) if self.leave_out_first else cells
+        return clear_first_key(cells) if self.ignore_first_key else cells
 
     def _layer(self, site: str, captured: Capture, text: MarkedTexts) -> tuple[Tensor, Tensor]:
         """Return the scores of a layer, and those of uniform attention, each [batch, head, kind].
@@ -125,8 +125,8 @@ class HeadScores:
                 f"{site} is {list(weights.shape)}; heads are scored on self-attention of {len(aligned.ids)} texts, "
                 f"{aligned.length} x {aligned.length}: name such sites"
             )
-        weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.leave_out_first)
-        if self.leave_out_first:
+        weights, visible = aligned.weights(weights.float()), text.visible_keys(allowed, self.ignore_first_key)
+        if self.ignore_first_key:
             weights = clear_first_key(weights)
             sums = weights.sum(-1, keepdim=True)
             weights = weights / torch.where(sums == 0, 1.0, sums)
@@ -152,7 +152,7 @@ def score_heads(
     kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS),
     *,
     sites: str | Sequence[str] = "*.pattern",
-    leave_out_first: bool = False,
+    ignore_first_key: bool = False,
     tokenize: Tokenize | None = None,
     batch_size: int = 16,
     progress: bool = True,
@@ -172,14 +172,14 @@ def score_heads(
         texts: batches of ids or mappings of inputs, or texts for `tokenize`.
         kinds: the behaviours to score; see `look.measures.head_scores`.
         sites: the sites of the attention patterns.
-        leave_out_first: whether to ignore attention to the first key, with which some heads do nothing.
+        ignore_first_key: whether to ignore attention to the first key, with which some heads do nothing.
         tokenize: encodes texts that are strings.
         batch_size: number of texts run at once, of strings.
         progress: whether to show a progress bar.
         resume: a file that keeps the results so far, and from which a stopped call goes on.
         client: a client of a Dask cluster that measures the batches.
     """
-    measure = HeadScores(kinds, leave_out_first)
+    measure = HeadScores(kinds, ignore_first_key)
     found = aggregate(
         model,
         texts,

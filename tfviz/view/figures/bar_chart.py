@@ -29,7 +29,6 @@ MAX_NAME_LENGTH = 42  # characters of a row's name
 CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
 GREY_OPACITY = 0.45  # opacity of a bar that is a base rate or a control
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
-PALE_OPACITY = 0.55  # opacity of a bar in the paler shade
 
 
 def bars(
@@ -101,7 +100,6 @@ def bar_table(
     *,
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
-    pale: Collection[Any] = (),
     gap_before: Collection[Any] = (),
 ) -> StaticFigure:
     """Draw a table of horizontal bars: a row for each name, a column for each measure, every bar with its number.
@@ -115,16 +113,15 @@ def bar_table(
         references: vertical dashed lines, name -> value, such as chance level; the value is a number for all columns,
             or a mapping from column to number.
         grey: names whose bars are grey, such as base rates and controls.
-        pale: names whose bars have a paler shade of their colour, such as the second of two kinds.
         gap_before: names with a gap above their rows, such as the first of each group.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a measure does not have a value for each name, or has a value
             above `limit`, NaN or infinity.
-        LookupError: `grey`, `pale` or `gap_before` has a name without a row, or `references` a column that does not
+        LookupError: `grey` or `gap_before` has a name without a row, or `references` a column that does not
             exist.
     """
-    are_grey, are_pale = _are_among(names, grey, "grey"), _are_among(names, pale, "a paler shade")
+    are_grey = _are_among(names, grey, "grey")
     gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
     names, series = _check_series(names, columns, MAX_ROWS)
@@ -149,7 +146,7 @@ def bar_table(
         figure = Figure(figsize=(width, height), layout="constrained")
         panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         panel_width = (width - 1.6) / len(series)
-        colours = _bar_colours(are_grey, are_pale)
+        colours = _bar_colours(are_grey)
         scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
         widths = {name: [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in numbers[name]] for name in series}
         lengths = {
@@ -224,15 +221,9 @@ def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list
     return [word in chosen for word in labels]
 
 
-def _bar_colours(grey: Sequence[bool], pale: Sequence[bool] = ()) -> list[Any]:
+def _bar_colours(grey: Sequence[bool]) -> list[Any]:
     """Return the colour of each bar in the current theme."""
-    of_bars = zip(grey, pale or [False] * len(grey))
-    return [_bar_colour(plain, paler) for plain, paler in of_bars]
-
-
-def _bar_colour(plain: bool, paler: bool) -> Any:
-    opacity = (GREY_OPACITY if plain else 1.0) * (PALE_OPACITY if paler else 1.0)
-    return to_rgba(soft() if plain else "C5", opacity)
+    return [to_rgba(soft(), GREY_OPACITY) if is_grey else to_rgba("C5") for is_grey in grey]
 
 
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
