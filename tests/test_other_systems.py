@@ -82,15 +82,17 @@ def test_the_search_for_encodings_finds_what_it_should(source, found):
     assert bool(list(calls_without_encoding(source))) == found
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(CLONE).as_posix())
-def test_text_is_read_and_written_in_a_named_encoding(path):
-    assert list(calls_without_encoding(path.read_text(encoding="utf-8"))) == []
+def findings(search, paths):
+    """Return path -> what a search finds in its source, for the files in which it finds something."""
+    found = {path.relative_to(CLONE).as_posix(): list(search(path.read_text(encoding="utf-8"))) for path in paths}
+    return {path: lines for path, lines in found.items() if lines}
 
 
-@pytest.mark.parametrize("book", notebooks.find(), ids=lambda book: book.stem)
-def test_text_is_read_and_written_in_a_named_encoding_in_lessons(book):
-    cells = [cell.source for cell in nbformat.read(book, as_version=4).cells if cell.cell_type == "code"]
-    assert [cell for cell in cells if list(calls_without_encoding(cell))] == []
+def test_text_files_are_opened_with_a_named_encoding():
+    assert findings(calls_without_encoding, SOURCES) == {}
+    for book in notebooks.find():
+        cells = [cell.source for cell in nbformat.read(book, as_version=4).cells if cell.cell_type == "code"]
+        assert [cell for cell in cells if list(calls_without_encoding(cell))] == [], book.stem
 
 
 def posix_names(source):
@@ -131,13 +133,9 @@ def test_the_search_for_posix_names_finds_what_it_should(source, found):
     assert list(posix_names(source)) == found
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in SOURCES if path.is_relative_to(CLONE / "tests")],  # a benchmark measures on Linux
-    ids=lambda path: path.relative_to(CLONE).as_posix(),
-)
-def test_a_test_asks_first_for_what_windows_has_not(path):
-    assert list(posix_names(path.read_text(encoding="utf-8"))) == []
+def test_posix_only_names_are_guarded_in_tests():
+    tests = [path for path in SOURCES if path.is_relative_to(CLONE / "tests")]  # a benchmark measures on Linux
+    assert findings(posix_names, tests) == {}
 
 
 # What Windows does, put in the place of what Linux does.

@@ -1,4 +1,4 @@
-"""Run all cases of a table without the tests' shape checks: `python tests/bad_input/case_tables.py view`."""
+"""Run all cases of tables without the tests' shape checks: `python tests/bad_input/case_tables.py view look`."""
 
 import contextlib
 import importlib.util
@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LIMIT = 20  # seconds for a case
 POSIX_CASE = re.compile(r"mkfifo|symlink|/proc/|\bpipe\(|write\('/'\)")  # what Windows has not
-CLEAR = (TypeError, ValueError, LookupError, OSError, ImportError, FloatingPointError)
+EXPECTED_ERRORS = (TypeError, ValueError, LookupError, OSError, ImportError, FloatingPointError)
 
 
 def table(name):
@@ -52,7 +52,7 @@ def outcome(code, says, names):
         found = value_of(code, dict(names))
     except TimeoutError as error:
         return f"hangs: {error}"
-    except CLEAR as error:
+    except EXPECTED_ERRORS as error:
         where = traceback.extract_tb(error.__traceback__)[-1].filename
         if says.startswith("= "):
             return f"raised {type(error).__name__}: {error}"
@@ -71,8 +71,8 @@ def outcome(code, says, names):
     return f"silent: gives {found!r}"[:300]
 
 
-def ask(name):
-    """(code, what is wrong) for each case."""
+def run_cases(name):
+    """Yield (code, what is wrong) for each case of a table."""
     cases, names = table(name), {}
     if hasattr(signal, "SIGALRM"):
         signal.signal(signal.SIGALRM, late)
@@ -92,10 +92,10 @@ def ask(name):
 
 
 if __name__ == "__main__":
-    outcomes = list(ask(sys.argv[1]))
+    outcomes = {name: list(run_cases(name)) for name in sys.argv[1:] if name != "--json"}
     if "--json" in sys.argv:
         print(json.dumps(outcomes))
-    else:
-        for code, wrong in outcomes:
+    for name, cases in outcomes.items() if "--json" not in sys.argv else ():
+        for code, wrong in cases:
             print("ok   " if not wrong else "WRONG", code, "" if not wrong else f"\n      {wrong}")
-        print(sum(not wrong for _, wrong in outcomes), "of", len(outcomes))
+        print(name, sum(not wrong for _, wrong in cases), "of", len(cases))
