@@ -27,7 +27,7 @@ test("weights are a softmax of scaled products, and mix the values", () => {
   const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [ZERO, LN3]), tensor([1, 2, 2], [4, 8, 0, 4]));
   near(machine.patterns.site[0].data, [1 / 4, 3 / 4]);
   near(out.data, [1, 5]);
-  assert.deepEqual([...machine.patterns.site[0].open], [1, 1]);
+  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 1]);
 });
 
 test("the products are divided by the root of the width, or by the scale that is given", () => {
@@ -41,7 +41,7 @@ test("is_causal hides the keys after a query, counted from the first", () => {
   const machine = watching();
   attend(machine, tensor([1, 2, 1], [1, 1]), tensor([1, 3, 1], [5, 5, 5]), tensor([1, 3, 1], [1, 2, 3]), null, 0, true);
   near(machine.patterns.site[0].data, [1, 0, 0, 1 / 2, 1 / 2, 0]);
-  assert.deepEqual([...machine.patterns.site[0].open], [1, 0, 0, 1, 1, 0]);
+  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0]);
 });
 
 test("a single query under is_causal sees the first key only, as in torch", () => {
@@ -97,6 +97,6 @@ test("an edit of causal attention shares out what the query may still see, and s
   const [query, key] = [tensor([1, 1, 3, 1], [1, 1, 1]), tensor([1, 1, 3, 1], [0, LN3, 0])];
   const out = attend(machine, query, key, tensor([1, 1, 3, 1], [4, 8, 0]), null, 0, true);
   near(machine.patterns.site[0].data, [1, 0, 0, 1 / 4, 3 / 4, 0, 0, 3 / 4, 1 / 4]);
-  assert.deepEqual([...machine.patterns.site[0].open], [1, 0, 0, 1, 1, 0, 1, 1, 1]); // what the model allows
+  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0, 1, 1, 1]); // what the model allows
   near(out.data, [4, 7, 6]);
 });

@@ -60,7 +60,7 @@ export interface ProgramSpec {
 export interface Pattern {
   shape: number[];
   data: Float32Array;
-  open: Uint8Array;
+  allowed: Uint8Array;
 }
 
 export interface RunOptions {

@@ -106,8 +106,8 @@ export class Machine {
     const flowing = edited(weights, edits);
     if (this.capture === true || (this.capture && this.capture.includes(site))) {
       const { shape, data } = flowing;
-      const open = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
-      (this.patterns[site] ??= []).push({ shape, data: data.slice(), open });
+      const mask = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
+      (this.patterns[site] ??= []).push({ shape, data: data.slice(), allowed: mask });
     }
     return flowing;
   }

@@ -15,6 +15,6 @@ export function serve(endpoint) {
     const result = machine.run(run, inputs, options);
     const patterns = Object.values(result.patterns).flat();
     const arrays = [...Object.values(result.outputs), ...patterns].map(({ data }) => data);
-    return { result, transfer: [...arrays, ...patterns.map(({ open }) => open)].map(({ buffer }) => buffer) };
+    return { result, transfer: [...arrays, ...patterns.map(({ allowed }) => allowed)].map(({ buffer }) => buffer) };
   });
 }

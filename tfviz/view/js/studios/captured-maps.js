@@ -71,9 +71,9 @@ export class CapturedMaps {
   /** @param {number} part @param {number} layer @param {number} head */
   grid(part, layer, head) {
     const { rows, cols } = this.parts[part];
-    const { data, open } = this.maps[part][layer];
+    const { data, allowed } = this.maps[part][layer];
     const cells = rows.length * cols.length;
-    const state = open.subarray(head * cells, (head + 1) * cells).map((may) => (may ? OPEN : FORBIDDEN));
+    const state = allowed.subarray(head * cells, (head + 1) * cells).map((isAllowed) => (isAllowed ? OPEN : FORBIDDEN));
     return Grid.of(rows, cols, data.subarray(head * cells, (head + 1) * cells), state);
   }
 

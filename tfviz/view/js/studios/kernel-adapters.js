@@ -66,16 +66,16 @@ function resultOf({ content: { outputs, masks, patterns }, pieces }) {
       { shape, dtype, data: new /** @type {Record<string, any>} */ (ARRAY_TYPES)[dtype](pieces[i].slice().buffer) },
     ],
   );
-  const opens = pieces.slice(outputs.length, outputs.length + masks);
+  const storedMasks = pieces.slice(outputs.length, outputs.length + masks);
   /** @type {[string, any][]} */
   const maps = patterns.map(
     (/** @type {[string, number[], number]} */ [site, shape, mask], /** @type {number} */ i) => {
       const data = weightsOf(pieces[outputs.length + masks + i], shape);
       const cells = shape[shape.length - 2] * shape[shape.length - 1];
       const heads = shape.length > 3 ? shape[1] : 1;
-      const open = new Uint8Array(data.length);
-      for (let at = 0; at < heads * cells; at += opens[mask].length) open.set(opens[mask], at); // once, or for each head
-      return [site, [{ shape, data, open }]];
+      const allowed = new Uint8Array(data.length);
+      for (let at = 0; at < heads * cells; at += storedMasks[mask].length) allowed.set(storedMasks[mask], at); // once, or for each head
+      return [site, [{ shape, data, allowed }]];
     },
   );
   return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(maps) };

@@ -48,11 +48,11 @@ export function logSoftmax(logits) {
  * before it gave.
  * @param {Float32Array} logits a row for each token
  * @param {number[]} ids
- * @param {number} tokenizer logits of a row
+ * @param {number} vocabSize
  */
-export function tokenCosts(logits, ids, tokenizer) {
+export function tokenCosts(logits, ids, vocabSize) {
   return ids.slice(1).map((id, i) => {
-    const row = logits.subarray(i * tokenizer, (i + 1) * tokenizer);
+    const row = logits.subarray(i * vocabSize, (i + 1) * vocabSize);
     return logSumExp(row) - row[id];
   });
 }
@@ -61,11 +61,11 @@ export function tokenCosts(logits, ids, tokenizer) {
  * Return the logits of a tokenizer's tokens at one place of a text; the model may have more.
  * @param {{ ids: number[], logits: Float32Array }} answer a row of logits for each token
  * @param {number} place
- * @param {number} tokenizer
+ * @param {number} vocabSize
  */
-export function logitsAt({ ids, logits }, place, tokenizer) {
+export function logitsAt({ ids, logits }, place, vocabSize) {
   const each = logits.length / ids.length;
-  return logits.subarray(place * each, place * each + tokenizer);
+  return logits.subarray(place * each, place * each + vocabSize);
 }
 
 /** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */

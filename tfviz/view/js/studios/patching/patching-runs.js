@@ -27,10 +27,10 @@ export class PatchingRuns {
   /** @type {LruCache<Float32Array> | null} logits by texts and place */
   patched = null;
 
-  /** @param {PatchDocument} sizes @param {number} tokens of the vocabulary @param {Run} run */
-  constructor(sizes, tokens, run) {
+  /** @param {PatchDocument} sizes @param {number} vocabSize @param {Run} run */
+  constructor(sizes, vocabSize, run) {
     this.sizes = sizes;
-    this.tokens = tokens;
+    this.vocabSize = vocabSize;
     this.run = run;
   }
 
@@ -47,7 +47,7 @@ export class PatchingRuns {
     if (!clean || !corrupt) return null;
     const places = this.placesOf("streams", ids[0].length).length + this.placesOf("heads", 0).length;
     this.patched ??= new LruCache(0);
-    this.patched.capacity = Math.max(places, Math.floor(MAX_CACHED_LOGITS / this.tokens));
+    this.patched.capacity = Math.max(places, Math.floor(MAX_CACHED_LOGITS / this.vocabSize));
     return (this.pair = { key, ids, clean, corrupt });
   }
 
@@ -92,7 +92,7 @@ export class PatchingRuns {
     const result = await this.run(channel, program, inputs, {});
     if (!result) return null;
     const { logits, streams, heads } = result.outputs;
-    const cut = logits.data.slice(0, this.tokens); // a model may choose among more tokens than there are
+    const cut = logits.data.slice(0, this.vocabSize); // a model may choose among more tokens than there are
     if (!cut.every(Number.isFinite)) throw notFinite("nothing can be compared");
     return { logits: cut, streams, heads };
   }

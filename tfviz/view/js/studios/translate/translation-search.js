@@ -27,13 +27,13 @@ export class TranslationReader {
    * @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed
    * @param {number[]} source
    * @param {number} begin the id of the beginning
-   * @param {number} tokens how many the target's tokenizer has
+   * @param {number} vocabSize of the target
    */
-  constructor(ask, source, begin, tokens) {
+  constructor(ask, source, begin, vocabSize) {
     this.ask = ask;
     this.source = source;
     this.begin = begin;
-    this.tokens = tokens;
+    this.vocabSize = vocabSize;
   }
 
   /** Return the outputs of the encoder for the source. */
@@ -61,7 +61,7 @@ export class TranslationReader {
       { capture },
     );
     if (!result) return null;
-    const { shape, data } = cutTo(result.outputs.logits, this.tokens);
+    const { shape, data } = cutTo(result.outputs.logits, this.vocabSize);
     /** @param {number} text @param {number} place */
     const logitsAt = (text, place) =>
       data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);

@@ -13,7 +13,7 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {string} key what it depends on
  * @property {number} turn
  * @property {number[]} ids
- * @property {number} size tokens of the vocabulary
+ * @property {number} vocabSize tokens of the vocabulary
  * @property {Float32Array} logits after every token; of a kernel after the last only
  * @property {Record<string, Pattern[]>} patterns
  * @property {Float32Array | null} unedited the logits with all heads on, where some are off
@@ -35,13 +35,13 @@ export class LanguageModelReader {
 
   /**
    * @param {Run} run
-   * @param {{ steps: boolean, context: number, tokens: number }} sizes steps: whether there is a program for one more token; tokens: the size of the vocabulary
+   * @param {{ steps: boolean, context: number, vocabSize: number }} sizes steps: whether there is a program for one more token
    */
-  constructor(run, { steps, context, tokens }) {
+  constructor(run, { steps, context, vocabSize }) {
     this.run = run;
     this.steps = steps;
     this.context = context;
-    this.tokens = tokens;
+    this.vocabSize = vocabSize;
   }
 
   /**
@@ -69,14 +69,14 @@ export class LanguageModelReader {
       edits.length ? this.unedited(ids, inputs) : null,
     ]);
     if (!result || (edits.length && !unedited)) return null;
-    const { data: logits, shape } = cutTo(result.outputs.logits, this.tokens);
+    const { data: logits, shape } = cutTo(result.outputs.logits, this.vocabSize);
     const cost = result.outputs.cost?.data[0];
-    const size = Number(shape.at(-1));
+    const vocabSize = Number(shape.at(-1));
     const all = unedited && {
-      unedited: cutTo(unedited.logits, this.tokens).data,
+      unedited: cutTo(unedited.logits, this.vocabSize).data,
       costUnedited: unedited.cost?.data[0],
     };
-    const answer = { key, turn, ids, size, logits, patterns: result.patterns, cost, unedited: null, ...all };
+    const answer = { key, turn, ids, vocabSize, logits, patterns: result.patterns, cost, unedited: null, ...all };
     if (!edits.length) this.uneditedOutputs = { [key]: result.outputs };
     if (turn === this.turn) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
     return answer;
@@ -111,14 +111,14 @@ export class LanguageModelReader {
     );
     if (!result) return null;
     const ids = [...answer.ids, id];
-    const logits = new Float32Array(answer.logits.length + answer.size);
+    const logits = new Float32Array(answer.logits.length + answer.vocabSize);
     logits.set(answer.logits);
-    logits.set(cutTo(result.outputs.logits, this.tokens).data, answer.logits.length);
+    logits.set(cutTo(result.outputs.logits, this.vocabSize).data, answer.logits.length);
     /** @type {Record<string, Pattern[]>} */
     const patterns = {};
     for (const [site, [map]] of Object.entries(answer.patterns))
       patterns[site] = [appendQueryRow(map, result.patterns[site][0])];
-    const next = { key: readingKey(ids, []), turn, ids, size: answer.size, logits, patterns, unedited: null };
+    const next = { key: readingKey(ids, []), turn, ids, vocabSize: answer.vocabSize, logits, patterns, unedited: null };
     if (turn === this.turn) this.cachedAnswer = next;
     return next;
   }
@@ -127,16 +127,16 @@ export class LanguageModelReader {
 /**
  * Cut logits to the tokens of the vocabulary, since a model may have more.
  * @param {Tensor<"float32">} logits
- * @param {number} tokens
+ * @param {number} vocabSize
  */
-export function cutTo(logits, tokens) {
+export function cutTo(logits, vocabSize) {
   const { shape, data } = logits;
   const each = Number(shape.at(-1));
-  if (each <= tokens) return logits;
-  const cut = new Float32Array((data.length / each) * tokens);
+  if (each <= vocabSize) return logits;
+  const cut = new Float32Array((data.length / each) * vocabSize);
   for (let row = 0; row * each < data.length; row++)
-    cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
-  return { ...logits, shape: [...shape.slice(0, -1), tokens], data: cut };
+    cut.set(data.subarray(row * each, row * each + vocabSize), row * vocabSize);
+  return { ...logits, shape: [...shape.slice(0, -1), vocabSize], data: cut };
 }
 
 /**
@@ -162,9 +162,9 @@ export const readingKey = (ids, edits) => JSON.stringify([ids, edits]);
 /**
  * Return the logits after the last token.
  * @param {Float32Array} logits
- * @param {number} size
+ * @param {number} vocabSize
  */
-export const lastOf = (logits, size) => logits.subarray(logits.length - size);
+export const lastOf = (logits, vocabSize) => logits.subarray(logits.length - vocabSize);
 
 /**
  * Append a query to a map, with one key more.
@@ -176,8 +176,8 @@ function appendQueryRow(map, row) {
   const [, heads, queries, keys] = map.shape;
   const shape = [1, heads, queries + 1, keys + 1];
   const cells = shape[2] * shape[3];
-  const appended = { shape, data: new Float32Array(heads * cells), open: new Uint8Array(heads * cells) };
-  for (const name of /** @type {const} */ (["data", "open"]))
+  const appended = { shape, data: new Float32Array(heads * cells), allowed: new Uint8Array(heads * cells) };
+  for (const name of /** @type {const} */ (["data", "allowed"]))
     for (let head = 0; head < heads; head++) {
       for (let query = 0; query < queries; query++) {
         const start = (head * queries + query) * keys;

@@ -66,12 +66,12 @@ export class NextTokens {
 
   /** @param {Answer} answer */
   show(answer) {
-    const { logits, size, unedited } = answer;
+    const { logits, vocabSize, unedited } = answer;
     const { temperature } = this.sampler;
-    const last = lastOf(logits, size);
+    const last = lastOf(logits, vocabSize);
     const shares = probabilities(last, this.sampler);
     const unfiltered = probabilities(last, { temperature });
-    const lastUnedited = unedited && lastOf(unedited, size); // with all heads on
+    const lastUnedited = unedited && lastOf(unedited, vocabSize); // with all heads on
     const others = lastUnedited && probabilities(lastUnedited, { temperature });
     this.order = topK(last, MAX_BARS);
     const [favourite] = topK(lastUnedited ?? last, 1);

@@ -17,9 +17,10 @@ const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the 
 /**
  * Return the mean cost in nats a token, of a text of two tokens or more.
  * @param {Float32Array} logits
- * @param {Pick<Answer, "ids" | "size">} answer
+ * @param {Pick<Answer, "ids" | "vocabSize">} answer
  */
-const meanCost = (logits, { ids, size }) => tokenCosts(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+const meanCost = (logits, { ids, vocabSize }) =>
+  tokenCosts(logits, ids, vocabSize).reduce((a, b) => a + b) / (ids.length - 1);
 
 /** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
 const choices = (cost) => formatted(Number(Math.exp(cost).toPrecision(2)));
@@ -55,12 +56,12 @@ export class TextCost {
 
   /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
   costsOf(answer) {
-    const { ids, logits, unedited, size } = answer;
-    if (logits.length !== ids.length * size) return null;
+    const { ids, logits, unedited, vocabSize } = answer;
+    if (logits.length !== ids.length * vocabSize) return null;
     const words = this.studio.tokenizer.tokens(ids);
-    answer.costs ??= tokenCosts(logits, ids, size);
-    const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, size));
-    return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(size) };
+    answer.costs ??= tokenCosts(logits, ids, vocabSize);
+    const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, vocabSize));
+    return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(vocabSize) };
   }
 
   /** @param {number} cost */
@@ -70,11 +71,11 @@ export class TextCost {
 
   /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
   describe(answer, off) {
-    const { ids, logits, unedited, size } = answer;
+    const { ids, logits, unedited, vocabSize } = answer;
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
     if (!unedited)
-      return `As unsure as among ${choices(cost)} of ${counted(size, this.studio.unit)}: ${fixed(cost, 2)} nats`;
+      return `As unsure as among ${choices(cost)} of ${counted(vocabSize, this.studio.unit)}: ${fixed(cost, 2)} nats`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${this.words(cost)} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
   }
@@ -109,11 +110,11 @@ export class TextCost {
   async askWithout(key, place, answer) {
     this.withoutHeads.set(key, null);
     const { studio } = this;
-    const { ids, size } = answer;
+    const { ids, vocabSize } = answer;
     const edits = studio.heads.editsToggling(place);
     const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
     if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
-    this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, size).data, answer));
+    this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, vocabSize).data, answer));
     studio.showSentence();
   }
 }

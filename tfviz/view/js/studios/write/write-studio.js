@@ -71,7 +71,7 @@ export class WriteStudio extends Studio {
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
-      tokens: tokenizer.size,
+      vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
     this.textCost = new TextCost(this);

@@ -50,9 +50,9 @@ export class WritingLoop {
   }
 
   /** Sample the next token; at temperature 0, the likeliest. @param {Answer} answer */
-  nextToken({ logits, size }) {
+  nextToken({ logits, vocabSize }) {
     const { next, store, path } = this.studio;
-    const shares = probabilities(lastOf(logits, size), next.sampler);
+    const shares = probabilities(lastOf(logits, vocabSize), next.sampler);
     if (store.get("temperature") === 0) return shares.indexOf(1);
     return sampleFrom(shares, this.numbers.at(store.get("seed"), path.tokens.length));
   }
