@@ -125,7 +125,7 @@ def test_minimum_integer_divided_by_minus_one_does_not_crash():
 
 
 class Allocations(TorchDispatchMode):
-    """Counts PyTorch's operations, and how large the largest memory that one returns is."""
+    """Counts PyTorch's operations, and how large the largest memory is that one returns, beside those on meta."""
 
     def __init__(self):
         super().__init__()
@@ -133,8 +133,8 @@ class Allocations(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         made, self.operations = function(*args, **(kwargs or {})), self.operations + 1
-        sizes = [one.untyped_storage().nbytes() for one in tree_leaves(made) if isinstance(one, torch.Tensor)]
-        self.bytes = max(self.bytes, *sizes, 0)
+        tensors = (one for one in tree_leaves(made) if isinstance(one, torch.Tensor) and not one.is_meta)
+        self.bytes = max([self.bytes, *(one.untyped_storage().nbytes() for one in tensors)])
         return made
 
 

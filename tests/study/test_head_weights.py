@@ -140,7 +140,7 @@ def test_weights_match_the_model(name):
 @pytest.mark.parametrize("name", ["GPT-2", "Llama", "BERT"])
 def test_many_runs_match_one_run(name, monkeypatch):
     monkeypatch.setattr(responses, "BATCH_SIZE", 7)
-    test_weights_are_those_of_the_model(name)
+    test_weights_match_the_model(name)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
