@@ -200,34 +200,36 @@ def test_invalid_runs_raise(program, page_engine):
     assert page_engine.run("model", {"ids": ids(1, 3)})[0]["output"].shape == (1, 3, 11)  # it still answers
 
 
-def others():
-    """Random models of Hugging Face: name -> a function of ids (or pixels), an example, lengths, other inputs."""
+OTHERS = {  # name -> class, what makes a function of the model, an example, which lengths may change, other inputs
+    "gpt2": (
+        "GPT2LMHeadModel", lambda model: lambda ids: model(ids, use_cache=False).logits,
+        [ids(1, 7)], WORDS, [ids(1, 12)],
+    ),
+    "llama": (
+        "LlamaForCausalLM", lambda model: lambda ids: model(ids, use_cache=False).logits,
+        [ids(1, 7)], WORDS, [ids(1, 12)],
+    ),
+    "bert": ("BertModel", lambda model: lambda ids: model(ids).last_hidden_state, [ids(1, 7)], WORDS, [ids(1, 4)]),
+    "t5": (
+        "T5ForConditionalGeneration",
+        lambda model: lambda source, target: model(
+            input_ids=source, decoder_input_ids=target, use_cache=False
+        ).logits,
+        [ids(1, 7), ids(1, 5)], {"source": {1: "source"}, "target": {1: "target"}}, [ids(1, 4), ids(1, 6)],
+    ),
+    "vit": (
+        "ViTModel", lambda model: lambda pixels: model(pixels).last_hidden_state, [torch.randn(1, 3, 8, 8)], {}, [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_hugging_face_model_matches_torch(name, page_engine):
     from small_transformers import small_model
 
-    gpt2, llama = small_model("GPT2LMHeadModel"), small_model("LlamaForCausalLM", max_position_embeddings=16)
-    bert, t5, vit = (small_model(kind) for kind in ("BertModel", "T5ForConditionalGeneration", "ViTModel"))
-    t5_lengths = {"source": {1: "source"}, "target": {1: "target"}}
-    return {
-        "gpt2": (gpt2, lambda ids: gpt2(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
-        "llama": (llama, lambda ids: llama(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
-        "bert": (bert, lambda ids: bert(ids).last_hidden_state, [ids(1, 7)], WORDS, [ids(1, 4)]),
-        "t5": (
-            t5,
-            lambda source, target: t5(input_ids=source, decoder_input_ids=target, use_cache=False).logits,
-            [ids(1, 7), ids(1, 5)],
-            t5_lengths,
-            [ids(1, 4), ids(1, 6)],
-        ),
-        "vit": (vit, lambda pixels: vit(pixels).last_hidden_state, [torch.randn(1, 3, 8, 8)], {}, []),
-    }
-
-
-@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5", "vit"])
-def test_hugging_face_model_matches_torch(name, page_engine):
-    pytest.importorskip("transformers")
-    torch.manual_seed(5)
-    model, function, example, lengths, more = others()[name]
-    model.eval()
+    kind, make, example, lengths, more = OTHERS[name]
+    model = small_model(kind)
+    function = make(model)
     program = portable.export(function, *example, lengths=lengths)
     page_engine.load(model=program)
     for inputs in filter(None, (example, more)):

@@ -167,12 +167,11 @@ def test_block_replay_matches_full_runs(name, glob, monkeypatch):
 
     replayed = table()
     torch.testing.assert_close(table(batch_size=10**6), replayed, rtol=0, atol=1e-5)
-    torch.testing.assert_close(table(batch_size=1), replayed, rtol=0, atol=1e-5)
     counts = []
     for path, module in model.named_modules():
         if any(path.startswith(f"{block}.") for block in blocks) and isinstance(module, nn.Linear | nn.LayerNorm):
             module.register_forward_hook(lambda *_: counts.append(1))
-    replayed = table(batch_size=1)
+    torch.testing.assert_close(table(batch_size=1), replayed, rtol=0, atol=1e-5)
     few = len(counts)
     counts.clear()
     monkeypatch.setattr(block_replay.BlockReplay, "before", lambda *_: [])
