@@ -3,6 +3,8 @@
 import torch
 from torch import nn
 
+from tfviz.models import GPT
+
 
 def build(kind, *args, std=0.5, **parts):
     """Build a model in eval mode whose weights are large enough for every part to matter."""
@@ -11,6 +13,15 @@ def build(kind, *args, std=0.5, **parts):
     for name, parameter in model.named_parameters():
         nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=std)
     return model
+
+
+def gpt(vocab_size=11, std=0.5, **parts):
+    """A small GPT in eval mode; without `std`, its weights are those that a new model has."""
+    parts = {"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}
+    if std is not None:
+        return build(GPT, vocab_size, std=std, **parts)
+    torch.manual_seed(1)
+    return GPT(vocab_size, **parts).eval()
 
 
 class Always:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -243,8 +244,7 @@ class UncachedModel(nn.Module):
         return self.model.decode(target, memory)
 
 
-@models
-@pytest.mark.parametrize("num_beams", [1, 3, 9])
+@pytest.mark.parametrize(("name", "num_beams"), one_at_a_time(MODELS, [3, 1, 9]))
 def test_cached_search_matches_uncached(name, num_beams):
     model, source = model_of(name), some_sources()
     how = {"bos": BOS, "eos": EOS, "num_beams": num_beams, "max_new_tokens": 9}
@@ -324,8 +324,7 @@ def test_greedy_supports_eos_equal_to_bos():
     assert found.ended.all()
 
 
-@pytest.mark.parametrize("vocab_size", [5, 63, 64, 130, 640, 701])
-@pytest.mark.parametrize("some", [1, 3, 5])
+@pytest.mark.parametrize(("vocab_size", "some"), one_at_a_time([130, 5, 63, 64, 640, 701], [5, 1, 3]))
 def test_topk_matches_torch(vocab_size, some):
     draw = torch.Generator().manual_seed(vocab_size)
     logs = torch.randn(7, vocab_size, generator=draw)

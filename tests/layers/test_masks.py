@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from small_models import random
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
@@ -59,7 +60,8 @@ FORMS = {
     ),
 }
 named = pytest.mark.parametrize("name", FORMS)
-from_start = pytest.mark.parametrize("start", [0, 2])
+SOME = ["composed", "nothing", "strided", "padding", "graph", "per head"]
+some_from_start = pytest.mark.parametrize(("name", "start"), one_at_a_time(SOME, [2, 0]))
 
 
 def by_hand(form, batch, heads, queries, keys, start=0):
@@ -70,8 +72,7 @@ def by_hand(form, batch, heads, queries, keys, start=0):
     return torch.tensor(cells)
 
 
-@named
-@from_start
+@pytest.mark.parametrize(("name", "start"), one_at_a_time(reversed(FORMS), [2, 0]))
 def test_dense_matches_closed_form(name, start):
     mask, form = FORMS[name]
     dense = mask.dense(5, 7, batch=2, heads=3, start=start)
@@ -104,8 +105,7 @@ def test_count_matches_closed_form(name):
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
 
 
-@named
-@from_start
+@some_from_start
 def test_block_mask_matches_closed_form(name, start):
     mask, form = FORMS[name]
     blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
@@ -125,8 +125,7 @@ def attention(query, key, value, allowed):
     return out
 
 
-@named
-@from_start
+@some_from_start
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 def test_flex_attention_and_attend_match_reference(name, start):
     mask, form = FORMS[name]

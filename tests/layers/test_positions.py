@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from small_models import build, close, random
+from small_models import close, gpt, random
 from torch import nn
 
 from tfviz.layers import MultiHeadAttention, masks
@@ -22,10 +22,6 @@ def built(kind, context=7, dim=6, heads=3):
     for parameter in made.parameters():
         nn.init.normal_(parameter)
     return made
-
-
-def gpt(kind, **parts):
-    return build(GPT, 11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, "positions": kind, **parts})
 
 
 def wave(distance, dim):
@@ -76,7 +72,7 @@ def test_positions_grown_in_inference_mode_allow_training(kind, model):
 @pytest.mark.parametrize("cached", [False, True])
 def test_positions_beyond_context_extrapolate_or_raise(kind, cached):
     """Learned positions end; all others go on, as if the model had been built for the longer text."""
-    short, ids = gpt(kind, context=4), torch.tensor([[4, 9, 5, 10, 3, 2, 8], [1, 1, 7, 0, 6, 2, 5]])
+    short, ids = gpt(positions=kind, context=4), torch.tensor([[4, 9, 5, 10, 3, 2, 8], [1, 1, 7, 0, 6, 2, 5]])
     if cached:
         kept = short.new_cache()
         short(ids[:, :3], kept)
@@ -90,7 +86,7 @@ def test_positions_beyond_context_extrapolate_or_raise(kind, cached):
         ):
             short(ids)
     else:
-        long = gpt(kind, context=7)
+        long = gpt(positions=kind, context=7)
         assert short.load_state_dict(long.state_dict())
         close(short(ids), long(ids))
 
@@ -139,7 +135,7 @@ def test_attention_adds_position_bias_to_scores(kind):
 @torch.no_grad()
 @kinds
 def test_position_biases_are_translation_invariant(kind):
-    model, text = gpt(kind, mask=masks.causal & masks.window(2)), torch.tensor([[3, 8, 1, 4, 9, 2]])
+    model, text = gpt(positions=kind, mask=masks.causal & masks.window(2)), torch.tensor([[3, 8, 1, 4, 9, 2]])
     alone, behind = model(text), model(torch.cat((torch.tensor([[7, 5, 10]]), text), dim=1))[:, 3:]
     close(behind[:, 2:], alone[:, 2:])  # two layers, a step back in each: the first two see what stands before
     assert (behind[:, :2] - alone[:, :2]).abs().amax(-1).min() > 1e-3
@@ -158,7 +154,7 @@ def test_relative_parameters_receive_gradients():
 @kinds
 @pytest.mark.parametrize("type", [torch.float64, torch.bfloat16])
 def test_position_biases_support_other_dtypes(kind, type):
-    model, ids = gpt(kind), torch.tensor([[4, 9, 5, 10, 3, 2, 8]])
+    model, ids = gpt(positions=kind), torch.tensor([[4, 9, 5, 10, 3, 2, 8]])
     expected = model(ids)
     given = model.to(type)(ids)
     assert given.dtype == type

@@ -75,8 +75,7 @@ def test_shuffled_loader_depends_only_on_the_seed():
     assert torch.equal(torch.get_rng_state(), state)
 
 
-@pytest.mark.parametrize("name", LOADERS)
-@pytest.mark.parametrize("stop", [2, 7])
+@pytest.mark.parametrize(("name", "stop"), [*((name, 7) for name in LOADERS), ("shuffled", 2)])
 def test_resumed_run_continues_at_the_right_batch(tmp_path, name, stop):
     whole, stopped, resumed = gpt(), gpt(), gpt()
     expected = run(whole, 9, LOADERS[name]())

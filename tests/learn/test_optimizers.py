@@ -1,20 +1,20 @@
 """Muon: orthogonalized updates, parameter groups, and loading of its state."""
 
+from functools import partial
+
 import pytest
 import torch
+import trainings
 from torch import nn
 
 from tfviz.learn import fit, optimizers
 from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalize
-from tfviz.models import GPT
 from tfviz.text import Windows
 
 WINDOWS = Windows(torch.arange(300) % 11, length=7, batch=5)
 
 
-def gpt(dropout=0.1):
-    torch.manual_seed(1)
-    return GPT(11, context=7, layers=2, heads=3, dim=12, dropout=dropout)
+gpt = partial(trainings.gpt, dim=12)
 
 
 @pytest.mark.parametrize("shape", [(3, 5, 9), (3, 9, 5), (2, 6, 6), (4, 1, 7)])

@@ -97,7 +97,7 @@ def test_run_resumes_after_ctrl_c_at_any_line(tmp_path, ctrl_c):
     whole = gpt()
     expected = run(whole, STEPS, optimizer=momentum(whole.parameters()))
     lines = interrupted(tmp_path / "counted", None)
-    for line in random.Random(2).sample(range(1, lines * 9 // 10), 20):  # a run may take some lines fewer
+    for line in random.Random(2).sample(range(1, lines * 9 // 10), 8):  # a run may take some lines fewer
         folder, model = tmp_path / str(line), gpt()
         with pytest.raises(KeyboardInterrupt):
             interrupted(folder, line)
@@ -287,7 +287,7 @@ def kill(folder, number, seed):
 
 
 @posix
-@pytest.mark.parametrize(("name", "seed"), [("SIGINT", 1), ("SIGTERM", 2), ("SIGKILL", 3), ("SIGKILL", 4)])
+@pytest.mark.parametrize(("name", "seed"), [("SIGTERM", 2), ("SIGKILL", 3)])
 def test_killed_process_resumes_with_the_same_losses(tmp_path, name, seed):
     steps = kill(tmp_path, getattr(signal, name), seed)
     assert last_step(tmp_path) >= steps - steps % 3 - 3 * (name == "SIGKILL")

@@ -1,20 +1,10 @@
-"""Shared helpers of the capture tests: random tensors, a small GPT, and a module that calls a function."""
+"""Shared helpers of the capture tests: ids, names of patterns, and a module that calls a function."""
 
 import torch
 from torch import nn
 
-from tfviz.models import GPT
-
 PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
 IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
-
-
-def gpt(**parts):
-    torch.manual_seed(1)
-    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.6)
-    return model
 
 
 class Calls(nn.Module):

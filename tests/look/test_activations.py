@@ -1,11 +1,11 @@
 """Activation sites (head outputs and module inputs) and edits of them."""
 
-from functools import partial
-
 import pytest
 import torch
-from calls import IDS, gpt
-from small_models import random
+from calls import IDS
+from combinations import all_pairs
+from small_models import gpt, random
+from small_transformers import small_model
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
@@ -13,45 +13,16 @@ from torch.nn.attention.flex_attention import flex_attention
 from tfviz import layers, models
 from tfviz.look import capture, edits
 
-transformers = pytest.importorskip("transformers")
 TEXTS = {"input_ids": torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])}
 PADDED = {"attention_mask": torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]])}
 
 
-def config(name, **more):
-    return getattr(transformers, f"{name}Config")(vocab_size=11, **more)
-
-
-SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 6, "intermediate_size": 5}
-FAMILIES = {  # name -> class, config, the module whose input is the heads' outputs joined, the attention, heads
-    "GPT-2": (
-        "GPT2LMHeadModel", partial(config, "GPT2", n_positions=7, n_embd=24, n_layer=2, n_head=6),
-        "transformer.h.1.attn.c_proj", "transformer.h.1.attn", 6,
-    ),
-    "Llama, grouped queries": (
-        "LlamaForCausalLM", partial(config, "Llama", num_key_value_heads=3, max_position_embeddings=7, **SMALL),
-        "model.layers.1.self_attn.o_proj", "model.layers.1.self_attn", 6,
-    ),
-    "BERT": (
-        "BertModel", partial(config, "Bert", max_position_embeddings=7, **SMALL),
-        "encoder.layer.1.attention.output.dense", "encoder.layer.1.attention.self", 6,
-    ),
-    "T5": (
-        "T5EncoderModel", partial(config, "T5", d_model=6, d_kv=4, d_ff=5, num_layers=2, num_heads=3),
-        "encoder.block.1.layer.0.SelfAttention.o", "encoder.block.1.layer.0.SelfAttention", 3,
-    ),
-}  # fmt: skip
-
-
-def family(name, implementation, dtype=torch.float32):
-    kind, make, *rest = FAMILIES[name]
-    torch.manual_seed(0)
-    settings = make()
-    settings._attn_implementation = implementation
-    model = getattr(transformers, kind)(settings).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return model.to(dtype), *rest
+FAMILIES = {  # name -> class, the module whose input is the heads' outputs joined, the attention
+    "GPT-2": ("GPT2LMHeadModel", "transformer.h.1.attn.c_proj", "transformer.h.1.attn"),
+    "Llama, grouped queries": ("LlamaForCausalLM", "model.layers.1.self_attn.o_proj", "model.layers.1.self_attn"),
+    "BERT": ("BertModel", "encoder.layer.1.attention.output.dense", "encoder.layer.1.attention.self"),
+    "T5": ("T5EncoderModel", "encoder.block.1.layer.0.SelfAttention.o", "encoder.block.1.layer.0.SelfAttention"),
+}
 
 
 def hooked_input(model, path, inputs):
@@ -69,24 +40,25 @@ def first(output):
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
-@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize(
+    ("name", "implementation", "padded", "dtype"),
+    all_pairs(FAMILIES, ["sdpa", "eager"], [True, False], [torch.float32, torch.bfloat16]),
+)
 def test_output_heads_match_projection_inputs(name, implementation, padded, dtype):
-    model, projection, attention, heads = family(name, implementation, dtype)
+    kind, projection, attention = FAMILIES[name]
+    model = small_model(kind, std=0.5, attn_implementation=implementation).to(dtype)
     inputs = TEXTS | (PADDED if padded else {})
     expected = hooked_input(model, projection, inputs)
     site = f"{attention}.output_heads"
     with torch.no_grad(), capture(model, [site, f"{projection}.input"]) as seen:
         plain = first(model(**inputs))
     assert torch.equal(seen[f"{projection}.input"], expected)
-    assert seen[site].shape[:3] == (2, heads, 5)
+    assert seen[site].shape[:3] == (2, 4, 5)
     torch.testing.assert_close(seen[site].transpose(1, 2).flatten(2), expected, rtol=0, atol=0)
     other = seen[site].roll(1, 0)
     with torch.no_grad(), capture(model, edit={site: edits.paste(other, head=1, positions=[0, 2])}):
         edited = first(model(**inputs))
-    pasted = expected.view(2, 5, heads, -1).clone()
+    pasted = expected.view(2, 5, 4, -1).clone()
     pasted[:, [0, 2], 1] = other.transpose(1, 2)[:, [0, 2], 1]
     handle = model.get_submodule(projection).register_forward_pre_hook(lambda *_: (pasted.flatten(2),))
     with torch.no_grad():
@@ -191,7 +163,7 @@ def test_output_heads_of_any_attention_implementation(name):
 
 
 def test_output_heads_of_cached_decoding_match_full_pass():
-    model, *_ = family("Llama, grouped queries", "sdpa")
+    model = small_model("LlamaForCausalLM", std=0.5)
     ids = TEXTS["input_ids"][:1]
     site = "model.layers.0.self_attn.output_heads"
     with torch.no_grad(), capture(model, site) as seen:
@@ -200,7 +172,7 @@ def test_output_heads_of_cached_decoding_match_full_pass():
     with torch.no_grad(), capture(model, site) as whole:
         model(ids)
     steps = seen.over_time(site)
-    assert [tuple(step.shape) for step in steps] == [(1, 6, 4, 4), (1, 6, 1, 4)]
+    assert [tuple(step.shape) for step in steps] == [(1, 4, 4, 6), (1, 4, 1, 6)]
     torch.testing.assert_close(torch.cat(steps, 2), whole[site])
 
 

@@ -6,6 +6,7 @@ import warnings
 import pytest
 import torch
 from calls import Calls
+from combinations import one_at_a_time
 from small_models import random
 from torch import nn
 from torch.nn import functional
@@ -104,8 +105,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("axes", SAID)
-@pytest.mark.parametrize("by", ["all", "glob"])
+@pytest.mark.parametrize(("axes", "by"), one_at_a_time(SAID, ["all", "glob"]))
 def test_axes_argument_sets_the_layout(axes, by):
     change, values, states = SAID[axes]
     model = Calls(lambda: change(SCORES).softmax(-1) @ values, **states)

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 import torch
-from calls import IDS, PATTERNS, Calls, gpt
-from small_models import random
+from calls import IDS, PATTERNS, Calls
+from small_models import gpt, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention import flex_attention as flex
@@ -197,9 +197,15 @@ RAW = {
 }
 
 
-@pytest.mark.parametrize("name", RAW)
-@pytest.mark.parametrize("chunk", [None, 1, 200])
-@pytest.mark.parametrize("queries", [5, 1])
+@pytest.mark.parametrize(
+    ("name", "chunk", "queries"),
+    [
+        *((name, None, 5) for name in RAW),
+        *((name, 1, 5) for name in ("causal", "one mask")),
+        ("a mask a head", 200, 5),
+        *((name, None, 1) for name in ("causal", "one mask")),
+    ],
+)
 def test_sdpa_capture_matches_reference(monkeypatch, name, chunk, queries):
     if chunk:
         monkeypatch.setattr("tfviz.look.attention_call.CHUNK_BYTES", chunk)
@@ -305,8 +311,7 @@ flexed = pytest.mark.parametrize("name", FLEX)
 unfused = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 
 
-@flexed
-@pytest.mark.parametrize("chunk", [None, 1])
+@pytest.mark.parametrize(("name", "chunk"), [*((name, None) for name in FLEX), ("both", 1)])
 @unfused
 def test_flex_attention_capture_matches_reference(monkeypatch, name, chunk):
     if chunk:

@@ -4,13 +4,14 @@ import math
 
 import pytest
 import torch
+from combinations import all_pairs
 from small_models import random
+from small_transformers import small_model, transformers
 from torch import nn
 from torch.nn import functional
 
 from tfviz.look import AttentionMaps, capture
 
-transformers = pytest.importorskip("transformers")
 transformers.logging.set_verbosity_error()
 
 LENGTHS = torch.tensor([5, 3])
@@ -27,10 +28,10 @@ def by_hand(layer, query, key, forbidden=0.0):
     return (scores + forbidden).softmax(-1)
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("need_weights", [True, False])
-@pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("mask", ["none", "bool", "float", "padding"])
+@pytest.mark.parametrize(
+    ("mask", "training", "need_weights", "batch_first"),
+    all_pairs(["none", "bool", "float", "padding"], *[[True, False]] * 3),
+)
 def test_multihead_attention_matches_reference(training, need_weights, batch_first, mask):
     torch.manual_seed(0)
     layer = nn.MultiheadAttention(6, 3, kdim=4, vdim=7, batch_first=batch_first, dropout=0.3).train(training)
@@ -105,48 +106,14 @@ def test_transformer_decoder_matches_reference(training):
     torch.testing.assert_close(seen["layers.0.multihead_attn.pattern"], expected, rtol=1e-4, atol=1e-5)
 
 
-def bert():
-    config = transformers.BertConfig(
-        vocab_size=11, hidden_size=6, num_hidden_layers=2, num_attention_heads=3, intermediate_size=5
-    )
-    return transformers.BertModel, config
-
-
-def gpt2():
-    return transformers.GPT2LMHeadModel, transformers.GPT2Config(
-        vocab_size=11, n_positions=7, n_embd=6, n_layer=2, n_head=3, bos_token_id=1, eos_token_id=2
-    )
-
-
-def llama():
-    return transformers.LlamaForCausalLM, transformers.LlamaConfig(
-        vocab_size=11, hidden_size=24, num_hidden_layers=2, num_attention_heads=6, num_key_value_heads=3,
-        intermediate_size=5, max_position_embeddings=7,
-    )  # fmt: skip
-
-
-def t5():
-    return transformers.T5ForConditionalGeneration, transformers.T5Config(
-        vocab_size=11, d_model=6, d_kv=4, d_ff=5, num_layers=2, num_heads=3, decoder_start_token_id=0
-    )
-
-
-FAMILIES = {"bert": bert, "gpt2": gpt2, "llama": llama, "t5": t5}
+FAMILIES = {
+    "bert": "BertModel", "gpt2": "GPT2LMHeadModel", "llama": "LlamaForCausalLM", "t5": "T5ForConditionalGeneration",
+}  # fmt: skip
 
 
 def twins(family, implementation):
     """The same weights twice: eager, which shows its weights, and as asked."""
-    kind, config = FAMILIES[family]()
-    torch.manual_seed(0)
-    config._attn_implementation = "eager"
-    eager = kind(config).eval()
-    for parameter in eager.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    kind, config = FAMILIES[family]()
-    config._attn_implementation = implementation
-    model = kind(config).eval()
-    model.load_state_dict(eager.state_dict())
-    return eager, model
+    return [small_model(FAMILIES[family], std=0.5, attn_implementation=how) for how in ("eager", implementation)]
 
 
 def own_attentions(output):
@@ -158,9 +125,7 @@ def own_attentions(output):
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
-@pytest.mark.parametrize("padded", [True, False])
-@pytest.mark.parametrize("implementation", ["sdpa", "eager"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("family", "implementation", "padded"), all_pairs(FAMILIES, ["sdpa", "eager"], [True, False]))
 def test_hugging_face_matches_output_attentions(family, implementation, padded):
     eager, model = twins(family, implementation)
     inputs = {"input_ids": torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 0, 0]])}

@@ -6,13 +6,14 @@ treat tensors as if they were on a GPU.
 
 import pytest
 import torch
+from combinations import one_at_a_time
+from small_transformers import small_model
 from torch import nn
 
 from tfviz import models
 from tfviz.look import attention_call, capture, device_sync, edits
 from tfviz.look.key_ranges import KeyRanges
 
-transformers = pytest.importorskip("transformers")
 READS = {"aten::_local_scalar_dense", "aten::nonzero", "aten::equal", "aten::masked_select"}
 IDS = torch.tensor([[3, 5, 8, 2, 9, 4, 1], [3, 7, 8, 1, 9, 1, 2]])
 MASK = torch.tensor([[1] * 7, [1] * 5 + [0] * 2])
@@ -25,12 +26,8 @@ def elsewhere(monkeypatch):
     monkeypatch.setattr(attention_call, "is_host_readable", lambda tensor: False)
 
 
-def gpt2(layers, attention, **_):
-    config = transformers.GPT2Config(
-        vocab_size=13, n_embd=24, n_layer=layers, n_head=4, n_positions=8, bos_token_id=None, eos_token_id=None,
-        attn_implementation=attention,
-    )  # fmt: skip
-    return transformers.GPT2LMHeadModel(config).eval()
+def gpt2(layers, attention):
+    return small_model("GPT2LMHeadModel", vocab_size=13, n_layer=layers, attn_implementation=attention)
 
 
 def count_reads(model, inputs, **options):
@@ -60,14 +57,13 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("options", "masked"), one_at_a_time(OPTIONS, [True, False]))
 def test_capture_of_fused_attention_adds_no_sync(elsewhere, options, masked):
     inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})
     assert reads_per_layer(lambda layers: gpt2(layers, "sdpa"), inputs, **OPTIONS[options]) == 0
 
 
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("options", ["outputs", "zeroed"])
 def test_capture_of_tfviz_gpt_adds_no_sync(elsewhere, options):
     def build(layers):
         return models.GPT(13, layers=layers, heads=4, dim=24, context=8).eval()
@@ -75,8 +71,7 @@ def test_capture_of_tfviz_gpt_adds_no_sync(elsewhere, options):
     assert reads_per_layer(build, {"ids": IDS}, **OPTIONS[options]) == 0
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("options", "masked"), one_at_a_time(OPTIONS, [True, False]))
 def test_capture_of_eager_attention_reads_at_most_three_numbers(elsewhere, options, masked):
     """Two tell that query and key are no weights; one, which texts and heads share a mask."""
     inputs = {"input_ids": IDS} | ({"attention_mask": MASK} if masked else {})

@@ -1,11 +1,12 @@
 """Edits of one position in each text, and heads of keys and values that several queries share."""
 
 import pytest
+import small_models
 import torch
+from small_transformers import small_model
 
-from tfviz import look, models
+from tfviz import look
 
-transformers = pytest.importorskip("transformers")
 IDS = torch.tensor([[3, 5, 8, 2, 9, 4], [3, 7, 8, 1, 9, 10], [6, 5, 1, 2, 11, 4]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]])
 LAST = MASK.sum(-1) - 1
@@ -14,16 +15,12 @@ VECTOR = torch.randn(12, generator=torch.Generator().manual_seed(1))
 
 @pytest.fixture(scope="module")
 def gpt():
-    torch.manual_seed(0)
-    return models.GPT(13, layers=2, heads=3, dim=12).eval()
+    return small_models.gpt(13, dim=12)
 
 
 @pytest.fixture(scope="module")
 def llama():
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 24, "num_hidden_layers": 2, "intermediate_size": 10, "max_position_embeddings": 16}
-    config = transformers.LlamaConfig(vocab_size=13, num_attention_heads=4, num_key_value_heads=2, **sizes)
-    return transformers.LlamaForCausalLM(config).eval()
+    return small_model("LlamaForCausalLM", vocab_size=13)
 
 
 EDITS = {
@@ -43,7 +40,7 @@ def run(model, ids, site, edit):
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_a_tensor_of_positions_has_one_for_each_text(gpt, name):
+def test_tensor_of_positions_has_one_per_text(gpt, name):
     site, edit = EDITS[name]
     together = run(gpt, IDS, site, edit(LAST))
     single = [run(gpt, IDS[text : text + 1], site, edit(int(LAST[text]))) for text in range(len(IDS))]
@@ -65,7 +62,7 @@ def test_a_tensor_of_positions_has_one_for_each_text(gpt, name):
         (torch.tensor([1, -7, 0]), "there is no position -7; there are 6"),
     ],
 )
-def test_positions_that_fit_no_texts_are_refused(gpt, positions, message):
+def test_mismatched_positions_raise(gpt, positions, message):
     with pytest.raises(ValueError, match=message):
         run(gpt, IDS, "blocks.0", look.edits.add(VECTOR, positions=positions))
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from combinations import one_at_a_time
 
 from tfviz import look
 from tfviz.look import edits
@@ -80,20 +81,23 @@ def test_pin_rejects_rows_that_cannot_sum_to_1(cells, to, says):
             edits.pin(cells, to, head)(weights(2, 3, 5, 5))
 
 
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize(
-    ("cells", "to"),
-    [
-        ([(0, 0)], 1.0),
-        ([(3, None)], 0.2),
-        ([(4, 1), (4, 1), (4, 1)], 0.4),  # the same cell, three times
-        ([(2, 4)], 0.25),  # which the mask forbids
-        ([(1, 0), (2, 1), (4, 3), (4, 0)], 0.5),
-        ([(None, 0), (None, 1), (None, 2), (None, 3), (None, 4)], 0.2),
-        ([(2, 0), (2, 1), (2, 2)], 1 / 3),
-    ],
+    ("pinned", "dtype"),
+    one_at_a_time(
+        [
+            ([(2, 0), (2, 1), (2, 2)], 1 / 3),
+            ([(0, 0)], 1.0),
+            ([(3, None)], 0.2),
+            ([(4, 1), (4, 1), (4, 1)], 0.4),  # the same cell, three times
+            ([(2, 4)], 0.25),  # which the mask forbids
+            ([(1, 0), (2, 1), (4, 3), (4, 0)], 0.5),
+            ([(None, 0), (None, 1), (None, 2), (None, 3), (None, 4)], 0.2),
+        ],
+        [torch.float32, torch.float16, torch.bfloat16, torch.float64],
+    ),
 )
-def test_pinned_rows_sum_to_1_and_are_non_negative(cells, to, dtype):
+def test_pinned_rows_sum_to_1_and_are_non_negative(pinned, dtype):
+    cells, to = pinned
     given = weights(2, 3, 5, 5).to(dtype)
     made = edits.pin(cells, to)(given)
     assert made.dtype == dtype
@@ -139,9 +143,8 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("heads", SEVERAL, ids=str)
-@pytest.mark.parametrize("name", EDITS)
-def test_an_edit_of_several_heads_is_that_of_each(name, heads):
+@pytest.mark.parametrize(("name", "heads"), one_at_a_time(EDITS, SEVERAL), ids=str)
+def test_edit_of_several_heads_matches_single_edits(name, heads):
     given = weights(2, 3, 5, 5)
     expected = EDITS[name](2)(EDITS[name](0)(given))
     assert torch.equal(EDITS[name](heads)(given), expected)
@@ -150,9 +153,8 @@ def test_an_edit_of_several_heads_is_that_of_each(name, heads):
     assert torch.equal(EDITS[name](set())(given), given)
 
 
-@pytest.mark.parametrize("heads", SEVERAL, ids=str)
-@pytest.mark.parametrize("site", ["pattern", "output_heads"])
-def test_several_heads_are_switched_off_without_a_map(site, heads):
+@pytest.mark.parametrize(("site", "heads"), one_at_a_time(["pattern", "output_heads"], SEVERAL), ids=str)
+def test_zero_switches_off_several_heads_at_either_site(site, heads):
     attention = torch.nn.MultiheadAttention(6, 3, batch_first=True)
     x, off = torch.randn(1, 4, 6), torch.tensor([True, False, True])
     with torch.no_grad(), look.capture(attention, "output_heads", edit={site: edits.zero(heads)}) as seen:
@@ -161,14 +163,14 @@ def test_several_heads_are_switched_off_without_a_map(site, heads):
 
 
 @pytest.mark.parametrize("make", [edits.zero, edits.mean, edits.uniform])
-def test_heads_that_are_not_there_are_refused(make):
+def test_missing_heads_raise(make):
     with pytest.raises(ValueError, match=r"head (is )?3; there are 3, counted from 0"):
         make([0, 3])(weights(2, 3, 5, 5))
 
 
 @pytest.mark.parametrize("head", [None, 1, [0, 2]])
 @pytest.mark.parametrize("positions", [None, [0, 2], -1])
-def test_a_pasted_pattern_multiplies_the_values(head, positions):
+def test_pasted_pattern_multiplies_values(head, positions):
     attention = torch.nn.MultiheadAttention(6, 3, batch_first=True)
     x, other = torch.randn(2, 2, 4, 6)
     with torch.no_grad(), look.capture(attention, ["pattern", "value", "output_heads"]) as seen:

@@ -4,13 +4,14 @@ import re
 
 import pytest
 import torch
+from combinations import one_at_a_time
+from small_transformers import small_model, transformers
 from torch import nn
 
 from tfviz import study
 from tfviz.look import capture
 from tfviz.models import GPT
 
-transformers = pytest.importorskip("transformers")
 SIZES = {"hidden_size": 12, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 BART = {
     "d_model": 12, "vocab_size": 30, "max_position_embeddings": 14, "encoder_layers": 1, "decoder_layers": 1,
@@ -32,13 +33,12 @@ class Positions(nn.Module):
 
 
 def gpt2():
-    config = transformers.GPT2Config(vocab_size=30, n_positions=14, n_embd=12, n_layer=1, n_head=2)
-    return transformers.GPT2LMHeadModel(config).eval()
+    return small_model("GPT2LMHeadModel", vocab_size=30, n_positions=14)
 
 
 MODELS = {
     "GPT-2": gpt2,
-    "BERT": lambda: transformers.BertForMaskedLM(transformers.BertConfig(**SIZES, max_position_embeddings=14)).eval(),
+    "BERT": lambda: small_model("BertForMaskedLM", vocab_size=30, max_position_embeddings=14),
     "RoBERTa": lambda: transformers.RobertaModel(
         transformers.RobertaConfig(**SIZES, max_position_embeddings=14)
     ).eval(),
@@ -61,9 +61,8 @@ def call(model, *args, **kwargs):
         model(*args, **kwargs)
 
 
-@pytest.mark.parametrize("texts", [1, 3])
-@pytest.mark.parametrize("name", MODELS)
-def test_text_that_is_too_long_is_said_with_the_limit(name, texts):
+@pytest.mark.parametrize(("name", "texts"), one_at_a_time(MODELS, [1, 3]))
+def test_too_long_text_raises_with_the_limit(name, texts):
     model = MODELS[name]()
     call(model, torch.full((texts, 12), 5))
     with pytest.raises(ValueError, match=LIMITS[name]) as raised:
@@ -75,7 +74,7 @@ def test_text_that_is_too_long_is_said_with_the_limit(name, texts):
         assert raised.value.__cause__ is not None  # PyTorch's own error is kept
 
 
-def test_text_that_generation_makes_too_long_is_said():
+def test_generation_beyond_the_limit_raises():
     model, ids = gpt2(), torch.full((1, 12), 5)
     model.generation_config.update(eos_token_id=None, pad_token_id=0)
     with pytest.raises(ValueError, match=r"shorten the text"), torch.no_grad(), capture(model):
@@ -83,14 +82,16 @@ def test_text_that_generation_makes_too_long_is_said():
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "BERT"])
-def test_empty_text_is_said(name):
+def test_empty_text_raises(name):
     with pytest.raises(ValueError, match=r"^input_ids is empty, \[2, 0\]; give a text of one token or more$"):
         call(MODELS[name](), input_ids=torch.zeros(2, 0, dtype=torch.long))
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("given", ["the red house", ["the red house"], [1, 2, 3], [[1, 2], [3]], {"input_ids": [1, 2]}])
-def test_text_that_is_no_tensor_is_said(name, given):
+@pytest.mark.parametrize(
+    ("name", "given"),
+    one_at_a_time(MODELS, ["the red house", ["the red house"], [1, 2, 3], [[1, 2], [3]], {"input_ids": [1, 2]}]),
+)
+def test_text_that_is_no_tensor_raises(name, given):
     kind = "is a (list|dict)|is 'the red house'"
     with pytest.raises(
         TypeError, match=rf'^(input_ids|ids) ({kind}).*tokenizer\(texts, return_tensors="pt", padding=True\)'
@@ -99,12 +100,12 @@ def test_text_that_is_no_tensor_is_said(name, given):
 
 
 @pytest.mark.parametrize(("wrong", "which"), [(99, "input_ids holds 99"), (-4, "input_ids holds -4")])
-def test_id_of_another_tokenizer_is_said(wrong, which):
+def test_id_outside_the_vocabulary_raises(wrong, which):
     with pytest.raises(ValueError, match=f"{which}; GPT2LMHeadModel has 30 tokens of that kind, counted from 0"):
         call(gpt2(), torch.full((1, 5), wrong))
 
 
-def test_other_errors_stay_as_they_are():
+def test_other_errors_are_unchanged():
     """An error in the block but not in the model, and one of the model that its inputs do not explain."""
 
     class Failing(Positions):
@@ -135,7 +136,7 @@ ANALYSES = {
 
 
 @pytest.mark.parametrize("name", ANALYSES)
-def test_analysis_says_it_too(name):
+def test_analysis_raises_the_same_errors(name):
     model = gpt2()
     with pytest.raises(ValueError, match="input_ids has 20 tokens in a text; GPT2LMHeadModel has 14 positions"):
         ANALYSES[name](model, torch.ones(2, 20, dtype=torch.long))
@@ -167,7 +168,7 @@ def broken(texts):
         (tensors, r"tokenize returns a list of tensors, \[1, 5\], \[1, 3\]; "),
     ],
 )  # fmt: skip
-def test_tokenize_that_makes_no_padded_tensors_is_said(tokenize, says):
+def test_tokenize_without_padded_tensors_raises(tokenize, says):
     advice = re.escape(
         'give tensors, padded to one length: tokenize=lambda texts: tokenizer(texts, return_tensors="pt", padding=True)'
     )

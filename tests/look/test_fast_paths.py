@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from calls import IDS, PATTERNS, Calls, gpt
-from small_models import random
+from calls import IDS, PATTERNS, Calls
+from combinations import one_at_a_time
+from small_models import gpt, random
 from torch import nn
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.utils.flop_counter import FlopCounterMode
@@ -52,8 +53,7 @@ def allowed_cells(mask):
     return cells
 
 
-@pytest.mark.parametrize("mask", [by_hand, blocks_alone])
-@pytest.mark.parametrize("compiled", ["kernel", "model", "not"])
+@pytest.mark.parametrize(("mask", "compiled"), [(blocks_alone, "kernel"), (by_hand, "model"), (blocks_alone, "not")])
 def test_flex_block_masks_match_compiled_kernels(mask, compiled):
     q, k, v = (random(1, 2, 256, 16) for _ in range(3))
     model = Flex(torch.compile(flex_attention) if compiled == "kernel" else flex_attention, mask())
@@ -91,9 +91,7 @@ MASKS = {
 }
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize(("mask", "padded", "norm_first"), one_at_a_time(MASKS, [False, True], [False, True]))
 def test_float_masks_match_encoder_fast_path(mask, padded, norm_first):
     model, x, added = encoder(norm_first), random(2, 5, 12), MASKS[mask]
     padding = torch.tensor([[0.0] * 5, [0.0] * 4 + [-torch.inf]]) if padded else None
@@ -320,7 +318,7 @@ def test_dtype_applies_only_to_patterns(dtype):
 
 
 def test_capture_cleans_up_after_interrupts():
-    command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "17"]
+    command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "53"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     whole, moments, modes_of_torch = done.stdout.split()
@@ -342,7 +340,7 @@ class LastThenSecond(nn.Module):
         return self.layers[1](self.layers[10](x), src_mask=torch.tensor([[1.0] * 3, [0.0] * 3, [0.0] * 3]))
 
 
-def test_an_edit_in_layer_10_is_not_one_in_layer_1():
+def test_edit_of_layer_1_does_not_match_layer_10():
     model, x = LastThenSecond(), random(2, 3, 8)
     alone = model(x)
     assert alone[:, 0].isnan().all()  # as the fast path leaves a row without keys

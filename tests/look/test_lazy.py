@@ -102,7 +102,7 @@ def assert_same_maps(plain, made, head):
         assert other is None if one is None else (other is None and one.all()) or torch.equal(one, other)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["plain", "causal", "padded", "added", "gaps by head", "bias, lowest", "groups"])
 def test_allowed_blocks_match_allowed_cells(name):
     with capture(MODELS[name], lazy=True) as seen:
         MODELS[name]()
@@ -119,7 +119,7 @@ def test_allowed_blocks_match_allowed_cells(name):
             assert found.shape == (-(-QUERIES // block), -(-KEYS // block))
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", ["padded", "bias", "groups", "bfloat16"])
 def test_lazy_maps_round_trip(name, tmp_path):
     model = MODELS[name]
     with capture(nn.ModuleList([model, MODELS["causal"]]), lazy=True) as seen:

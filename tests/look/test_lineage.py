@@ -85,8 +85,9 @@ def test_pattern_is_captured_in_any_formulation(kind):
         torch.testing.assert_close(seen["scores"], SCORES)
 
 
-@pytest.mark.parametrize("kind", PLAIN)
-@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "training"), [*((kind, False) for kind in PLAIN), ("softmax", True), ("dropped", True)]
+)
 def test_pattern_is_edited_in_any_formulation(kind, training):
     model = HandWrittenAttention(PLAIN[kind]).train(training)
     model.drop.p = 0.0 if training else 0.4

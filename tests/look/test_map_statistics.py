@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from torch import nn
 from torch.nn import functional
 
@@ -51,13 +52,13 @@ def statistics(maps):
     }
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("per_head", [True, False])
-@pytest.mark.parametrize("rows", ["zeros", "see", "even"])
-@pytest.mark.parametrize(("before", "after"), SIDES[1:])
-def test_padding_does_not_change_measures(before, after, rows, per_head, causal):
+@pytest.mark.parametrize(
+    ("sides", "rows", "per_head", "causal"),
+    one_at_a_time(SIDES[:0:-1], ["zeros", "see", "even"], [True, False], [True, False]),
+)
+def test_padding_does_not_change_measures(sides, rows, per_head, causal):
     plain = statistics(padded(*random_weights(causal), 0, 0, per_head=per_head))
-    found = statistics(padded(*random_weights(causal), before, after, rows, per_head))
+    found = statistics(padded(*random_weights(causal), *sides, rows, per_head))
     for name, value in plain.items():
         assert torch.equal(found[name], value), name
 
@@ -94,11 +95,10 @@ def by_loops(weights, sees):
     }
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("before", "after"), SIDES)
-def test_measures_match_reference(before, after, causal):
+@pytest.mark.parametrize(("sides", "causal"), one_at_a_time(SIDES, [True, False]))
+def test_measures_match_reference(sides, causal):
     weights, mask = random_weights(causal)
-    found = statistics(padded(weights, mask, before, after, "see", per_head=True))
+    found = statistics(padded(weights, mask, *sides, "see", per_head=True))
     weights[1, 2, 0] = 0
     for layer in range(LAYERS):
         for head in range(HEADS):

@@ -2,27 +2,19 @@
 
 import pytest
 import torch
-from torch import nn
+from small_models import gpt
 
 from tfviz.look import AttentionMaps, ablate, capture, measures
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import Recorder
-from tfviz.models import GPT, Transformer
+from tfviz.models import Transformer
 
 IDS = torch.tensor([[1, 4, 2, 9, 5], [3, 3, 8, 0, 7]])
 
 
-def gpt():
-    torch.manual_seed(2)
-    model = GPT(11, layers=2, heads=3, dim=12, context=7).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model
-
-
 @torch.no_grad()
 def test_ablate_matches_zeroed_output_matrix():
-    model = gpt()
+    model = gpt(dim=12)
 
     def measure():
         return model(IDS).pow(2).mean().item()
@@ -47,8 +39,6 @@ def test_ablate_accepts_only_pattern_sites():
         return model(source, target).sum().item()
 
     assert list(ablate(model, measure, "*.cross.pattern")) == ["decoder.0.cross.pattern"]
-    with pytest.raises(ValueError, match=r"decoder\.0\.cross: heads are ablated at patterns"):
-        ablate(model, measure, "decoder.0.cross")
     with pytest.raises(LookupError, match="no site matches"):
         ablate(model, measure, "nothing.pattern")
 
@@ -65,7 +55,7 @@ def test_rollout_sums_over_all_paths():
 
 
 def test_value_weighted_norms_match_reference():
-    model = gpt()
+    model = gpt(dim=12)
     with torch.no_grad(), capture(model, ["*.pattern", "*.value"]) as seen:
         model(IDS)
     weights, values = seen["blocks.1.attention.pattern"], seen["blocks.1.attention.value"]
@@ -110,7 +100,7 @@ def test_value_weighted_norms_support_grouped_values(kv_heads):
 
 @torch.no_grad()
 def test_measures_of_captures_match_their_maps():
-    model = gpt()
+    model = gpt(dim=12)
     with capture(model) as seen, capture(model, lazy=True) as lazy:
         model(IDS[:1])
     with capture(model, device="cpu") as other:
@@ -137,7 +127,7 @@ def test_measures_of_captures_match_their_maps():
 
 @pytest.mark.parametrize("device", [None, "meta"])
 def test_recorder_moves_tensors_to_the_device(device):
-    recorder = Recorder(ModuleStack(gpt()), {}, ["*"], torch.float32, False, device and torch.device(device))
+    recorder = Recorder(ModuleStack(gpt(dim=12)), {}, ["*"], torch.float32, False, device and torch.device(device))
     recorder.record("a.pattern", lambda: torch.eye(3)[None, None], lambda: torch.ones(1, 1, 3, 3).bool())
     recorder.record("a", lambda: torch.zeros(2, 3))
     (weights, allowed), (output, nothing) = recorder.invocations["a.pattern"][0], recorder.invocations["a"][0]

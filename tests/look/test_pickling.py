@@ -5,9 +5,11 @@ import pickle
 
 import pytest
 import torch
+from combinations import one_at_a_time
+from small_models import gpt
 from torch import nn
 
-from tfviz import generate, models
+from tfviz import generate
 from tfviz.look import AttentionMaps, capture, edits
 
 IDS = torch.tensor([[3, 5, 8, 2, 9], [3, 7, 8, 1, 9]])
@@ -21,15 +23,9 @@ OPTIONS = {
 WAYS = {"pickle": lambda seen: pickle.loads(pickle.dumps(seen)), "deep copy": copy.deepcopy, "copy": copy.copy}
 
 
-def gpt():
-    torch.manual_seed(0)
-    return models.GPT(11, layers=2, heads=3, dim=12, context=16, dropout=0.1)
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize(("options", "way"), one_at_a_time(OPTIONS, WAYS))
 def test_pickled_or_copied_capture_matches_original(options, way):
-    model, again = gpt(), WAYS[way]
+    model, again = gpt(dim=12, dropout=0.1).train(), WAYS[way]
     with capture(model, **OPTIONS[options]) as seen:
         model(IDS)
     other = again(again(seen))
@@ -51,7 +47,7 @@ def test_pickled_or_copied_capture_matches_original(options, way):
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_over_time_works_after_pickling(lazy):
-    model = gpt().eval()
+    model = gpt(dim=12)
     with capture(model, lazy=lazy) as seen:
         text = [3, 5, *generate.ids(model, IDS[0][:2], 4)]
     words = [str(number) for number in text[:-1]]

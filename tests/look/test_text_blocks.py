@@ -6,6 +6,7 @@ import weakref
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from torch import nn
 from torch.nn import functional
 
@@ -109,8 +110,7 @@ def apply_map(maps, value):
     return torch.einsum("hqk,khd->qhd", maps[0], value).flatten(1)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
-@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize(("cut", "dtype"), one_at_a_time(CUTS, [torch.float32, torch.uint8]))
 def test_joined_map_reproduces_block_attention(cut, dtype):
     model = Local(CUTS[cut])
     plain = model(X)

@@ -4,6 +4,8 @@ import warnings
 
 import pytest
 import torch
+from combinations import one_at_a_time
+from small_transformers import small_model, transformers
 from torch import nn
 
 from tfviz.generate import beam
@@ -11,35 +13,25 @@ from tfviz.layers import DotAttention
 from tfviz.look import AttentionMaps, capture
 from tfviz.models import Seq2Seq, Transformer
 
-transformers = pytest.importorskip("transformers")
-
 IDS = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [12, 4, 7, 20, 9, 33, 41]])
 ECHO = torch.tensor([[5, 6, 7, 5, 6, 7, 5, 6, 7]])  # a text whose end has come before: prompt lookup finds candidates
-SMALL = {"vocab_size": 60, "num_attention_heads": 4, "num_hidden_layers": 2}
-
-
-def randomize(model, seed):
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.25)
-    model.generation_config.eos_token_id = None
-    return model.eval()
 
 
 def llama(seed=1, how="sdpa", **more):
-    config = transformers.LlamaConfig(
-        **SMALL, hidden_size=24, intermediate_size=32, num_key_value_heads=2, pad_token_id=1, **more
+    return endless(
+        small_model(
+            "LlamaForCausalLM", vocab_size=60, seed=seed, std=0.25, pad_token_id=1, attn_implementation=how, **more
+        )
     )
-    made = randomize(transformers.LlamaForCausalLM(config), seed)
-    made.set_attn_implementation(how)
-    return made
 
 
 def t5(seed=1):
-    config = transformers.T5Config(
-        vocab_size=60, d_model=24, d_kv=6, d_ff=32, num_layers=2, num_heads=4, decoder_start_token_id=0, pad_token_id=0
-    )
-    return randomize(transformers.T5ForConditionalGeneration(config), seed)
+    return endless(small_model("T5ForConditionalGeneration", vocab_size=60, seed=seed, std=0.25, pad_token_id=0))
+
+
+def endless(model):
+    model.generation_config.eos_token_id = None
+    return model
 
 
 def generate_with_capture(model, *given, sites="*.pattern", **how):
@@ -62,20 +54,17 @@ def assert_same_maps(maps, expected):
     assert torch.equal(open_[0].expand(maps.shape), open_[1].expand(maps.shape))
 
 
-@pytest.mark.parametrize("how", ["sdpa", "eager"])
-@pytest.mark.parametrize(
-    "search",
-    [
-        {"num_beams": 4},
-        {"num_beams": 3, "num_return_sequences": 2},
-        {"num_beams": 4, "do_sample": True},
-        {"num_beams": 4, "use_cache": False},
-        {"num_beams": 3, "cache_implementation": "static"},
-    ],
-    ids=lambda search: "-".join(map(str, search)),
-)
-@pytest.mark.parametrize("seed", [1, 2])
-def test_over_time_follows_beams(how, search, seed):
+SEARCHES = [
+    {"num_beams": 4},
+    {"num_beams": 3, "num_return_sequences": 2},
+    {"num_beams": 4, "do_sample": True},
+    {"num_beams": 4, "use_cache": False},
+    {"num_beams": 3, "cache_implementation": "static"},
+]
+
+
+@pytest.mark.parametrize(("search", "how", "seed"), one_at_a_time(SEARCHES, ["sdpa", "eager"], [1, 2]))
+def test_over_time_follows_beams(search, how, seed):
     model = llama(seed, how)
     seen, out = generate_with_capture(model, IDS, **search)
     for number, ids in enumerate(out.sequences):
@@ -250,9 +239,7 @@ def test_over_time_rejects_modified_caches():
 
 
 def test_over_time_supports_sliding_windows():
-    made = transformers.MistralConfig(**SMALL, hidden_size=24, intermediate_size=32, num_key_value_heads=2)
-    made.sliding_window = 5
-    model = randomize(transformers.MistralForCausalLM(made), 4)
+    model = endless(small_model("MistralForCausalLM", vocab_size=60, seed=4, std=0.25, sliding_window=5))
     for given, more in ((IDS[:1], {}), (ECHO, {"prompt_lookup_num_tokens": 2})):
         seen, out = generate_with_capture(model, given, **more)
         assert_same_maps(AttentionMaps.over_time(seen), one_pass(model, input_ids=out.sequences[:, :-1]))

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from calls import IDS, PATTERNS, Calls, gpt
-from small_models import random
+from calls import IDS, PATTERNS, Calls
+from small_models import gpt, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left

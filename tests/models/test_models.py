@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_models import build, close, ids, parameters
+from small_models import build, close, gpt, ids, parameters
 
 import tfviz
 from tfviz.layers import Block, DotAttention, masks, positions, post_norm
@@ -17,10 +17,6 @@ from tfviz.models import BERT, GPT, Classifier, RecurrentLM, SelfAttention, Seq2
 
 PACKAGE = Path(tfviz.__file__).parent
 SOURCES = sorted([*PACKAGE.glob("models/*.py"), *PACKAGE.glob("layers/*.py")])
-
-
-def gpt(**parts):
-    return build(GPT, 11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts})
 
 
 @pytest.mark.parametrize(("scaled", "a"), [(False, exp(1)), (True, exp(1 / sqrt(2)))])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from small_models import build, close
 
 from tfviz import text
@@ -32,10 +33,11 @@ def plain(model, ids):
     return model.norm(x) @ model.tokens.weight.T
 
 
-@norms
-@pytest.mark.parametrize("memory", [12, 50])
-@pytest.mark.parametrize("splits", [[12], [6, 6], [1, 11], [11, 1], [5, 3, 4], [1] * 12])
-def test_segments_with_memory_match_one_long_pass(residual, memory, splits):
+@pytest.mark.parametrize(
+    ("splits", "memory", "residual"),
+    one_at_a_time([[5, 3, 4], [12], [6, 6], [1, 11], [11, 1], [1] * 12], [12, 50], [pre_norm, post_norm]),
+)
+def test_segments_with_memory_match_one_long_pass(splits, memory, residual):
     model = transformer(residual=residual, memory=memory)
     close(in_segments(model, IDS, splits), model(IDS))
     close(model(IDS), plain(model, IDS))
@@ -62,9 +64,11 @@ def first_seen(place, segment, memory, layers):
 
 
 @torch.no_grad()
-@norms
-@pytest.mark.parametrize(("segment", "memory"), [(1, 3), (1, 1), (1, 0), (3, 3), (2, 3), (3, 2), (4, 1), (4, 0)])
-def test_memory_length_limits_the_context(residual, segment, memory):
+@pytest.mark.parametrize(
+    ("sizes", "residual"), one_at_a_time([(3, 2), (1, 3), (1, 0), (2, 3), (3, 3), (4, 1)], [pre_norm, post_norm])
+)
+def test_memory_length_limits_the_context(sizes, residual):
+    segment, memory = sizes
     model = transformer(residual=residual, memory=memory).double()
     changed = (IDS[:1] + torch.eye(12, dtype=torch.long)) % 11  # row by row another token
     logits = in_segments(model, torch.cat((IDS[:1], changed)), segment)

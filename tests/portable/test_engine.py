@@ -1,24 +1,23 @@
 """The page's engine matches torch: outputs, attention maps and edits of our models and of Hugging Face's."""
 
 from contextlib import suppress
+from functools import partial
 
 import pytest
+import small_models
 import torch
 
-from tfviz import layers, look, models, portable
+from tfviz import look, models, portable
 from tfviz.layers import masks, positions
 
 pytest_plugins = ["node", "engine"]
 SMALL = {"layers": 2, "heads": 3, "dim": 12}
+gpt = partial(small_models.gpt, std=None, dim=12, context=16)
 NEAR = {"float32": 1e-4, "float16": 2e-2}
 
 
 def ids(*shape, vocab_size=11):
     return torch.randint(1, vocab_size, shape, generator=torch.Generator().manual_seed(3))
-
-
-def gpt(**given):
-    return models.GPT(11, context=16, **SMALL, **given)
 
 
 WORDS = {"ids": {1: "words"}}
@@ -30,11 +29,8 @@ SYSTEMS = {  # name -> what makes it, an example, which lengths may change, othe
         [torch.randn(2, 3, 7)],
     ),
     "gpt": (gpt, [ids(2, 7)], WORDS, [ids(2, 12)]),
-    "gpt, one word": (gpt, [ids(2, 7)], WORDS, [ids(2, 1)]),
     "gpt, rotary": (lambda: gpt(positions=positions.Rotary), [ids(2, 7)], WORDS, [ids(2, 11)]),
     "gpt, alibi": (lambda: gpt(positions=positions.ALiBi), [ids(2, 7)], WORDS, [ids(2, 11)]),
-    "gpt, sinusoidal": (lambda: gpt(positions=positions.Sinusoidal), [ids(2, 7)], WORDS, [ids(2, 11)]),
-    "gpt, post-norm": (lambda: gpt(residual=layers.post_norm), [ids(2, 7)], WORDS, [ids(2, 9)]),
     "gpt, window": (lambda: gpt(mask=masks.window(3) & masks.causal), [ids(2, 7)], WORDS, [ids(2, 9)]),
     "sparse": (lambda: models.SparseTransformer(11, stride=4, context=16, **SMALL), [ids(2, 8)], WORDS, [ids(2, 13)]),
     "classifier": (lambda: models.Classifier(11, 4, context=16, **SMALL), [ids(2, 7)], WORDS, [ids(2, 5)]),
@@ -103,8 +99,28 @@ def test_engine_matches_torch(system, page_engine):
 
 
 def test_float16_weights_match_torch_approximately(page_engine):
-    torch.manual_seed(5)
     check(page_engine, gpt(), [ids(2, 7)], WORDS, [ids(2, 12)], "float16")
+
+
+@pytest.fixture(scope="module")
+def small():
+    return gpt()
+
+
+@pytest.fixture(scope="module")
+def program(small):
+    return portable.export(small, ids(1, 5), lengths=WORDS)
+
+
+def test_int8_weights_match_the_program_in_python(small, page_engine):
+    program = portable.export(small, ids(1, 5), lengths=WORDS, dtype="int8")
+    kinds = {name: tensor.dtype for name, tensor in program.tensors.items()}
+    assert kinds["blocks.0.feed_forward.0.weight"] == torch.int8
+    page_engine.load(model=program)
+    for text in (ids(1, 7), ids(1, 12)):
+        outputs, _ = page_engine.run("model", {"ids": text})
+        assert_near(outputs["output"], program(text)["output"], 1e-4)
+        assert not torch.allclose(outputs["output"], small(text), atol=1e-4)
 
 
 EDITS = {  # what the page is told, and the same in Python
@@ -127,15 +143,12 @@ EDITS = {  # what the page is told, and the same in Python
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_edits_match_capture(edit, page_engine):
-    torch.manual_seed(5)
-    model, text = gpt().eval(), ids(1, 7)
+def test_edits_match_capture(edit, small, program, page_engine):
     told, change = EDITS[edit]
-    site = "blocks.1.attention.pattern"
-    program = portable.export(model, ids(1, 5), lengths=WORDS)
+    text, site = ids(1, 7), "blocks.1.attention.pattern"
     page_engine.load(model=program)
-    with torch.no_grad(), look.capture(model, "*.pattern", edit={site: change}) as seen:
-        wanted = model(text)
+    with torch.no_grad(), look.capture(small, "*.pattern", edit={site: change}) as seen:
+        wanted = small(text)
     outputs, maps = page_engine.run("model", {"ids": text}, capture=True, edits=[{"site": site, **told}])
     assert_near(outputs["output"], wanted, 1e-4)
     assert_near(maps[site][0], seen[site], 1e-4)
@@ -148,32 +161,31 @@ def test_edits_match_capture(edit, page_engine):
     ("cells", "to", "says"),
     [([[5, 1], [5, 2]], 0.7, "more than 1"), ([[None, 0]], 0.5, "no other"), ([[4, None]], 0.1, "no other")],
 )
-def test_invalid_pin_raises_in_engine_and_capture(cells, to, says, page_engine):
-    model, site = gpt().eval(), "blocks.1.attention.pattern"
-    page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
+def test_invalid_pin_raises_in_engine_and_capture(cells, to, says, small, program, page_engine):
+    site = "blocks.1.attention.pattern"
+    page_engine.load(model=program)
     with pytest.raises(RuntimeError, match=says):
         page_engine.run("model", {"ids": ids(1, 7)}, edits=[{"site": site, "do": "pin", "cells": cells, "to": to}])
     change = look.edits.pin([tuple(cell) for cell in cells], to)
-    with torch.no_grad(), pytest.raises(ValueError, match=says), look.capture(model, [], edit={site: change}):
-        model(ids(1, 7))
+    with torch.no_grad(), pytest.raises(ValueError, match=says), look.capture(small, [], edit={site: change}):
+        small(ids(1, 7))
 
 
-def test_run_returns_only_watched_patterns(page_engine):
-    page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
+def test_run_returns_only_watched_patterns(program, page_engine):
+    page_engine.load(model=program)
     assert page_engine.run("model", {"ids": ids(1, 6)})[1] == {}
     one = "blocks.0.attention.pattern"
     assert list(page_engine.run("model", {"ids": ids(1, 6)}, capture=[one])[1]) == [one]
 
 
-def test_repeated_runs_of_changing_lengths_match_torch(page_engine):
-    model = gpt().eval()
-    page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
+def test_repeated_runs_of_changing_lengths_match_torch(small, program, page_engine):
+    page_engine.load(model=program)
     for length in (3, 9, 16, 1, 9, 3):
-        assert_near(page_engine.run("model", {"ids": ids(1, length)})[0]["output"], model(ids(1, length)), 1e-4)
+        assert_near(page_engine.run("model", {"ids": ids(1, length)})[0]["output"], small(ids(1, length)), 1e-4)
 
 
-def test_invalid_runs_raise(page_engine):
-    page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
+def test_invalid_runs_raise(program, page_engine):
+    page_engine.load(model=program)
     for inputs, said in [
         ({"ids": ids(1, 17)}, "there are 17 words; this model takes 1 to 16 words"),
         ({"ids": ids(2, 3)}, r"ids has the shape \[2,3\]; this program was made for \[1,words\]"),
@@ -188,51 +200,36 @@ def test_invalid_runs_raise(page_engine):
     assert page_engine.run("model", {"ids": ids(1, 3)})[0]["output"].shape == (1, 3, 11)  # it still answers
 
 
-def others():
-    """Random models of Hugging Face: name -> a function of ids (or pixels), an example, lengths, other inputs."""
-    from transformers import (
-        BertConfig,
-        BertModel,
-        GPT2Config,
-        GPT2LMHeadModel,
-        LlamaConfig,
-        LlamaForCausalLM,
-        T5Config,
-        T5ForConditionalGeneration,
-        ViTConfig,
-        ViTModel,
-    )  # fmt: skip
-
-    two = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "intermediate_size": 24}
-    gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=11, n_positions=16, n_embd=12, n_layer=2, n_head=3))
-    llama = LlamaForCausalLM(LlamaConfig(vocab_size=11, num_key_value_heads=2, max_position_embeddings=16, **two))
-    bert = BertModel(BertConfig(vocab_size=11, max_position_embeddings=16, **two))
-    t5 = T5ForConditionalGeneration(
-        T5Config(vocab_size=11, d_model=12, d_kv=4, d_ff=20, num_layers=2, num_heads=3, decoder_start_token_id=0)
-    )
-    vit = ViTModel(ViTConfig(image_size=8, patch_size=4, **two))
-    t5_lengths = {"source": {1: "source"}, "target": {1: "target"}}
-    return {
-        "gpt2": (gpt2, lambda ids: gpt2(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
-        "llama": (llama, lambda ids: llama(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
-        "bert": (bert, lambda ids: bert(ids).last_hidden_state, [ids(1, 7)], WORDS, [ids(1, 4)]),
-        "t5": (
-            t5,
-            lambda source, target: t5(input_ids=source, decoder_input_ids=target, use_cache=False).logits,
-            [ids(1, 7), ids(1, 5)],
-            t5_lengths,
-            [ids(1, 4), ids(1, 6)],
-        ),
-        "vit": (vit, lambda pixels: vit(pixels).last_hidden_state, [torch.randn(1, 3, 8, 8)], {}, []),
-    }
+OTHERS = {  # name -> class, what makes a function of the model, an example, which lengths may change, other inputs
+    "gpt2": (
+        "GPT2LMHeadModel", lambda model: lambda ids: model(ids, use_cache=False).logits,
+        [ids(1, 7)], WORDS, [ids(1, 12)],
+    ),
+    "llama": (
+        "LlamaForCausalLM", lambda model: lambda ids: model(ids, use_cache=False).logits,
+        [ids(1, 7)], WORDS, [ids(1, 12)],
+    ),
+    "bert": ("BertModel", lambda model: lambda ids: model(ids).last_hidden_state, [ids(1, 7)], WORDS, [ids(1, 4)]),
+    "t5": (
+        "T5ForConditionalGeneration",
+        lambda model: lambda source, target: model(
+            input_ids=source, decoder_input_ids=target, use_cache=False
+        ).logits,
+        [ids(1, 7), ids(1, 5)], {"source": {1: "source"}, "target": {1: "target"}}, [ids(1, 4), ids(1, 6)],
+    ),
+    "vit": (
+        "ViTModel", lambda model: lambda pixels: model(pixels).last_hidden_state, [torch.randn(1, 3, 8, 8)], {}, [],
+    ),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5", "vit"])
+@pytest.mark.parametrize("name", OTHERS)
 def test_hugging_face_model_matches_torch(name, page_engine):
-    pytest.importorskip("transformers")
-    torch.manual_seed(5)
-    model, function, example, lengths, more = others()[name]
-    model.eval()
+    from small_transformers import small_model
+
+    kind, make, example, lengths, more = OTHERS[name]
+    model = small_model(kind)
+    function = make(model)
     program = portable.export(function, *example, lengths=lengths)
     page_engine.load(model=program)
     for inputs in filter(None, (example, more)):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB_SIZE, build, call, config, first, prompts, transformers
 from torch import nn
 
@@ -168,8 +169,7 @@ def stream_of(model, prompt, kind):
     return hooked(model, prompt, [kind.norm], inputs=True)[kind.norm]
 
 
-@pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("name", "padded"), [*((name, True) for name in KINDS), ("GPT-2", False), ("T5", False)])
 def test_attribute_to_parts_matches_reference(name, padded):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, padded)
@@ -193,8 +193,9 @@ def test_attribute_to_parts_matches_reference(name, padded):
     assert abs(table.values).max() > 0.01
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.projection])
+@pytest.mark.parametrize(
+    ("name", "frozen"), one_at_a_time([name for name, kind in KINDS.items() if kind.projection], [False, True])
+)
 def test_attribute_to_heads_matches_reference(name, frozen):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings).requires_grad_(not frozen), prompt_of(name, True)
@@ -221,8 +222,9 @@ def test_attribute_to_heads_matches_reference(name, frozen):
     assert all(parameter.requires_grad is not frozen for parameter in model.parameters())
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["GPT-2", "Llama", "T5", "GPT"])
+@pytest.mark.parametrize(
+    ("name", "dtype"), one_at_a_time(["GPT-2", "Llama", "T5", "GPT"], [torch.bfloat16, torch.float16])
+)
 def test_attribute_supports_half_precision(name, dtype):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, False)
@@ -291,8 +293,9 @@ def blocks(how):
     return model
 
 
-@pytest.mark.parametrize("frozen", [False, True])
-@pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain", "checkpoint"])
+@pytest.mark.parametrize(
+    ("how", "frozen"), one_at_a_time(["in place", "add_", "scaled", "plain", "checkpoint"], [True, False])
+)
 def test_attribute_supports_any_residual_addition(how, frozen):
     model = blocks(how).requires_grad_(not frozen)
     table = attribute(model, IDS, target=difference)

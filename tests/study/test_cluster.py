@@ -2,13 +2,14 @@
 
 import threading
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
+import small_models
 import torch
 from study_models import FAMILIES, VOCAB_SIZE, build
 from torch import nn
 
-from tfviz import models
 from tfviz.study import HeadScores, Inputs, aggregate, score_heads
 from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
@@ -30,8 +31,7 @@ def client():
         yield running
 
 
-def gpt(**more):
-    return build(lambda: models.GPT(VOCAB_SIZE, layers=2, heads=3, dim=12, context=8, **more), None)
+gpt = partial(small_models.gpt, VOCAB_SIZE, std=0.3, dim=12, context=8)
 
 
 def check_equal(found, alone):

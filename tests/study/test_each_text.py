@@ -21,9 +21,14 @@ RIGHT, WRONG = torch.tensor([3, 5, 7])[: len(IDS)], torch.tensor([4, 4, 1])[: le
 SENDERS = {"*.1.*output_heads": [0, 1]}
 
 
-@pytest.fixture(scope="module", params=["GPT-2", "Llama"])
-def model(request):
-    return build(*FAMILIES[request.param][:2], torch.float32)
+@pytest.fixture(scope="module")
+def models():
+    return {name: build(*FAMILIES[name][:2], torch.float32) for name in ("GPT-2", "Llama")}
+
+
+@pytest.fixture(scope="module")
+def model(models):
+    return models["GPT-2"]
 
 
 def metric(text, reduction="none"):
@@ -56,8 +61,11 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_each_text_has_the_numbers_that_it_has_alone(model, call):
+@pytest.mark.parametrize(
+    ("name", "call"), [*(("GPT-2", call) for call in CALLS), ("Llama", "patch"), ("Llama", "parts")]
+)
+def test_each_text_matches_the_text_alone(models, name, call):
+    model = models[name]
     together = CALLS[call](model, IDS, OTHER, metric(None))
     assert next(iter(together.axes)) == "text"
     assert together.axes["text"] == [str(text) for text in range(len(IDS))]
@@ -70,8 +78,8 @@ def test_each_text_has_the_numbers_that_it_has_alone(model, call):
                 assert together.notes[note][text] == pytest.approx(alone.notes[note][0], abs=1e-5)
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_mean_of_the_texts_is_the_metric_of_the_mean(model, call):
+@pytest.mark.parametrize("call", ["patch", "gradient", "direct path", "heads", "layers"])
+def test_mean_over_texts_matches_mean_metric(model, call):
     each = CALLS[call](model, IDS, OTHER, metric(None))
     mean = CALLS[call](model, IDS, OTHER, metric(None, "mean"))
     assert dict(mean.axes) == {name: labels for name, labels in each.axes.items() if name != "text"}
@@ -79,7 +87,7 @@ def test_mean_of_the_texts_is_the_metric_of_the_mean(model, call):
 
 
 @pytest.mark.parametrize("by", ["mean", "resample", "corrupt"])
-def test_other_kinds_of_patches_keep_the_texts_apart(model, by):
+def test_other_sources_keep_texts_apart(model, by):
     each, mean = (
         patch(model, IDS, OTHER, metric=metric(None, reduction), source=by, progress=False)
         for reduction in ("none", "mean")
@@ -88,7 +96,7 @@ def test_other_kinds_of_patches_keep_the_texts_apart(model, by):
 
 
 @pytest.mark.parametrize("function", [logit, log_probability])
-def test_metrics_of_one_token_have_a_number_for_each_text(model, function):
+def test_token_metrics_return_one_number_per_text(model, function):
     with torch.no_grad():
         logits = model(IDS).logits
     each, mean = function(RIGHT, 2, reduction="none")(logits), function(RIGHT, 2)(logits)
@@ -96,13 +104,13 @@ def test_metrics_of_one_token_have_a_number_for_each_text(model, function):
     torch.testing.assert_close(each.mean(), mean)
 
 
-def test_a_function_may_give_a_number_for_each_text(model):
+def test_custom_metric_may_return_one_number_per_text(model):
     table = patch(model, IDS, OTHER, metric=lambda logits: logits[:, -1, 3] - logits[:, -1, 4], progress=False)
     known = patch(model, IDS, OTHER, metric=logit_difference(3, 4, reduction="none"), progress=False)
     torch.testing.assert_close(table.values, known.values, rtol=1e-4, atol=1e-5)
 
 
-def test_results_of_each_text_are_resumed(model, tmp_path):
+def test_results_per_text_are_resumed(model, tmp_path):
     file = tmp_path / "sweep.safetensors"
     calls = [patch(model, IDS, OTHER, metric=metric(None), resume=file, progress=False).values for _ in range(2)]
     assert torch.equal(*calls)
@@ -111,14 +119,14 @@ def test_results_of_each_text_are_resumed(model, tmp_path):
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean"])
-def test_results_of_a_metric_that_differs_little_are_not_resumed(model, tmp_path, reduction):
+def test_resume_rejects_slightly_different_metric(model, tmp_path, reduction):
     file, first = tmp_path / "sweep.safetensors", metric(None, reduction)
     patch(model, IDS, OTHER, metric=first, resume=file, progress=False)
     with pytest.raises(ValueError, match="another model, prompt, metric"):
         patch(model, IDS, OTHER, metric=lambda logits: first(logits) * 1.000005, resume=file, progress=False)
 
 
-def test_tables_of_each_text_are_saved_and_loaded(model, tmp_path):
+def test_table_per_text_round_trips(model, tmp_path):
     from tfviz.study import Table
 
     table = patch(model, IDS, OTHER, metric=metric(None), progress=False)

@@ -109,7 +109,7 @@ class TwoHeads(torch.nn.Module):
 
 
 @pytest.mark.parametrize("ignore_first_key", [False, True])
-def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_compares(ignore_first_key):
+def test_induction_score_excludes_fixed_offset_heads(ignore_first_key):
     def scores(*periods):
         texts = [torch.stack([torch.randperm(50)[:period] for _ in range(4)]).repeat(1, 2) for period in periods]
         found = score_heads(TwoHeads(), texts, ["induction"], ignore_first_key=ignore_first_key, progress=False)
@@ -125,7 +125,7 @@ def test_repeats_after_different_numbers_tell_a_head_that_counts_from_one_that_c
 
 @pytest.mark.filterwarnings("ignore:no text has a cell of 'first':UserWarning")
 @pytest.mark.parametrize("kind", ["previous", "two back", "duplicate", "first"])
-def test_a_query_whose_only_position_of_a_kind_is_left_out_does_not_count(kind):
+def test_query_without_marked_keys_is_not_counted(kind):
     """All weight on that position, wherever it can be: the score is 1, and NaN where the first key is all there is."""
 
     class Looks(TwoHeads):
@@ -156,7 +156,7 @@ def test_find_heads_supports_custom_kinds(side):
     torch.testing.assert_close(found.mean.values, torch.stack(expected).mean(0), rtol=0, atol=1e-5)
 
 
-def test_a_query_that_sees_nothing_does_not_count_whatever_its_weights():
+def test_fully_masked_query_is_not_counted():
     marks = Marks([torch.ones(1, 3, 3, dtype=torch.bool).tril(-1)])
     shares = marks.shares(torch.full((1, 1, 3, 3), 1 / 3), torch.tensor([[[True, False, True]]]))
     assert shares.item() == pytest.approx(2 / 3)  # of the last query alone: the first has no mark

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
 from torch import nn
 
@@ -31,24 +32,22 @@ def without(monkeypatch, run):
         return run()
 
 
-@pytest.mark.parametrize("by", ["clean", "corrupt", "zero"])
-@pytest.mark.parametrize(
-    ("name", "paths"),
-    [
-        ("GPT-2", ["transformer.h.1.ln_2", "transformer.h.1.mlp"]),
-        ("Llama", ["model.layers.1.post_attention_layernorm", "model.layers.1.mlp"]),
-        ("BERT", ["bert.encoder.layer.1.attention.output", "bert.encoder.layer.1.intermediate",
-                  "bert.encoder.layer.1.output"]),
-        ("GPT", ["blocks.1.dropout", "blocks.1.feed_forward_norm", "blocks.1.feed_forward"]),
-    ],
-)  # fmt: skip
-def test_numbers_are_those_of_all_positions(name, paths, by, tried, monkeypatch):
+PATHS = {
+    "GPT-2": ["transformer.h.1.ln_2", "transformer.h.1.mlp"],
+    "Llama": ["model.layers.1.post_attention_layernorm", "model.layers.1.mlp"],
+    "BERT": [f"bert.encoder.layer.1.{part}" for part in ("attention.output", "intermediate", "output")],
+    "GPT": ["blocks.1.dropout", "blocks.1.feed_forward_norm", "blocks.1.feed_forward"],
+}
+
+
+@pytest.mark.parametrize(("name", "by"), one_at_a_time(PATHS, ["clean", "corrupt", "zero"]))
+def test_numbers_match_those_of_all_positions(name, by, tried, monkeypatch):
     model, _ = family(name)
     clean, corrupt = prompts(name)
     for each in ("head", "head and position"):
         run = lambda: study.patch(model, clean, corrupt, metric=METRIC, source=by, each=each, progress=False)  # noqa: B023, E731
         found = run()
-        assert tried[-1].paths == paths
+        assert tried[-1].paths == PATHS[name]
         expected = without(monkeypatch, run)
         assert tried[-1].paths == []
         torch.testing.assert_close(found.values, expected.values, rtol=1e-4, atol=1e-4)

@@ -1,7 +1,8 @@
-"""Slips that gave wrong numbers, or an error of something else, are refused in a sentence, or do what was meant."""
+"""Misuse raises a clear error."""
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from study_models import FAMILIES, IDS, OTHER, build
 
 from tfviz import look, study
@@ -26,9 +27,10 @@ def counted(model):
     return runs
 
 
-@pytest.mark.parametrize("side", ["receivers", "senders"])
-@pytest.mark.parametrize("heads", ["1", ["1", "3"], ("3", 1), {"1", "3"}, "12"])
-def test_labels_of_heads_are_their_numbers(side, heads):
+@pytest.mark.parametrize(
+    ("heads", "side"), one_at_a_time([["1", "3"], "1", ("3", 1), {"1", "3"}, "12"], ["receivers", "senders"])
+)
+def test_head_labels_match_numbers(heads, side):
     model, site = built("GPT-2"), QUERY if side == "receivers" else "transformer.h.0.attn.output_heads"
     if heads == "12":
         with pytest.raises(ValueError, match="has no head 12; it has 4"):
@@ -40,7 +42,7 @@ def test_labels_of_heads_are_their_numbers(side, heads):
     assert sorted(found.notes[side][site]) == numbers
 
 
-def test_the_labels_of_a_table_name_a_receiver():
+def test_table_labels_name_a_receiver():
     model = built("GPT-2")
     ((layer, head), _), *_ = study.patch(model, IDS, OTHER, metric=METRIC, progress=False).top(1)
     found = path(model, receivers={f"transformer.h.{layer}.attn.value": head})
@@ -57,7 +59,7 @@ def test_the_labels_of_a_table_name_a_receiver():
         ({QUERY: 2, "*.query": 1}, {QUERY: [2], "transformer.h.0.attn.query": [1]}),
     ],
 )
-def test_a_glob_receives_at_each_of_its_sites(receivers, same):
+def test_receiver_glob_matches_its_sites(receivers, same):
     model = built("GPT-2")
     found, expected = path(model, receivers=receivers), path(model, receivers=same)
     assert torch.equal(found.values, expected.values)
@@ -67,7 +69,7 @@ def test_a_glob_receives_at_each_of_its_sites(receivers, same):
 
 
 @pytest.mark.parametrize("each", ["head", "head and position"])
-def test_a_unit_that_a_site_lacks_is_refused_after_one_run(each):
+def test_heads_of_a_site_without_heads_raise_after_one_run(each):
     model = built("GPT-2")
     runs = counted(model)
     with pytest.raises(ValueError, match="has no heads"):
@@ -75,11 +77,14 @@ def test_a_unit_that_a_site_lacks_is_refused_after_one_run(each):
     assert len(runs) == 1
 
 
-@pytest.mark.parametrize("by", ["clean", "corrupt"])
 @pytest.mark.parametrize(
-    "more", [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, {"each": "position", "tokens": ["a"]}]
+    ("more", "by"),
+    one_at_a_time(
+        [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, {"each": "position", "tokens": ["a"]}],
+        ["clean", "corrupt"],
+    ),
 )
-def test_heads_and_words_are_checked_after_one_run(more, by):
+def test_heads_and_tokens_are_checked_after_one_run(more, by):
     model = built("GPT-2")
     runs = counted(model)
     with pytest.raises(ValueError, match=r"has no head 4; it has 4|there are 1 tokens and 6 positions"):
@@ -88,7 +93,7 @@ def test_heads_and_words_are_checked_after_one_run(more, by):
 
 
 @pytest.mark.parametrize("by", ["clean", "corrupt", "zero", "gradient"])
-def test_words_are_counted_after_one_run(by):
+def test_number_of_tokens_is_checked_after_one_run(by):
     model = built("GPT-2")
     runs = counted(model)
     with pytest.raises(ValueError, match="there are 2 tokens and 6 positions"):
@@ -97,7 +102,7 @@ def test_words_are_counted_after_one_run(by):
 
 
 @pytest.mark.parametrize("make", [look.edits.zero, look.edits.uniform, look.edits.mean])
-def test_edits_take_labels_of_heads(make):
+def test_edits_accept_head_labels(make):
     pattern = torch.rand(2, 4, 3, 3)
     for labels, numbers in (("1", 1), (["1", "3"], [1, 3]), ({"3", "1"}, {1, 3})):
         one, other = (edit(pattern) if edit.__class__.__name__ == "function" else edit(pattern, "pattern")
@@ -110,7 +115,7 @@ CONSTANT = [lambda logits: torch.tensor(3.0), lambda logits: 3.0, lambda logits:
 
 
 @pytest.mark.parametrize("metric", CONSTANT)
-def test_a_metric_that_never_changes_gives_a_warning(metric):
+def test_constant_metric_warns(metric):
     model = built("GPT-2")
     for call in (
         lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False),
@@ -122,11 +127,11 @@ def test_a_metric_that_never_changes_gives_a_warning(metric):
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "Llama"])
-def test_a_run_patched_with_itself_gives_no_warning(name):
+def test_constant_metric_of_equal_prompts_does_not_warn(name):
     study.patch(built(name), IDS, IDS, metric=lambda logits: (logits.argmax(-1) == 50).float().mean(), progress=False)
 
 
-def test_means_by_position_of_texts_of_unlike_lengths_are_refused():
+def test_means_by_position_of_unequal_lengths_raise():
     texts = [IDS, IDS[:, :4]]
     with pytest.raises(ValueError, match="texts have 6 and 4 positions; by_position needs texts of one length"):
         study.mean_activations(built("GPT-2"), texts, by_position=True, progress=False)
@@ -137,9 +142,8 @@ def previous(model, batch):
     return study.score_heads(model, [batch], ["previous"], progress=False)["previous"].mean.values
 
 
-@pytest.mark.parametrize("name", ["GPT-2", "Llama", "BERT", "T5"])
-@pytest.mark.parametrize("kind", [tuple, list])
-def test_a_batch_of_ids_and_targets_is_refused_before_a_run(name, kind):
+@pytest.mark.parametrize(("name", "kind"), one_at_a_time(["GPT-2", "Llama", "BERT", "T5"], [tuple, list]))
+def test_batch_of_ids_and_targets_raises_before_a_run(name, kind):
     """The second positional argument of these models is an attention mask, or a cache."""
     model = built(name)
     runs = counted(model)
@@ -149,12 +153,12 @@ def test_a_batch_of_ids_and_targets_is_refused_before_a_run(name, kind):
 
 
 @pytest.mark.parametrize("targets", [IDS.roll(-1, 1), torch.full_like(IDS, -100)])
-def test_labels_by_name_change_nothing(targets):
+def test_labels_do_not_change_scores(targets):
     model = built("GPT-2")
     assert torch.equal(previous(model, {"input_ids": IDS, "labels": targets}), previous(model, IDS))
 
 
-def test_masks_of_all_kinds_are_one_mask():
+def test_equivalent_masks_give_the_same_scores():
     model, later = built("Llama"), torch.arange(6)[:, None] < torch.arange(6)
     mask = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]])
     seen = ~later & (mask[:, None, None] == 1)
@@ -167,7 +171,7 @@ def test_masks_of_all_kinds_are_one_mask():
     assert torch.equal(previous(model, (IDS, mask)), expected)  # positional arguments, as they are meant
 
 
-def test_heads_of_a_picture_are_scored_where_no_words_are_compared():
+def test_image_heads_are_scored_by_kinds_without_tokens():
     model, pictures = built("ViT"), torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     found = study.score_heads(model, [pictures], ["first", "previous", "current", "two back"], progress=False)
     with torch.no_grad(), look.capture(model) as seen:
@@ -187,7 +191,7 @@ def test_heads_of_a_picture_are_scored_where_no_words_are_compared():
             study.score_heads(model, [pictures], kinds, progress=False)
 
 
-def test_a_kind_that_marks_no_cell_gives_a_warning():
+def test_kind_without_cells_warns():
     model = built("GPT-2")
     with pytest.warns(UserWarning, match="no text has a cell of 'induction', 'none': their scores are NaN") as told:
         found = study.score_heads(
@@ -215,7 +219,7 @@ def test_a_kind_that_marks_no_cell_gives_a_warning():
         (lambda logits: logits[:, 9, 5].mean(), IndexError),
     ],
 )
-def test_an_error_of_a_metric_says_what_a_metric_is_given(metric, error):
+def test_metric_error_names_the_argument_of_the_metric(metric, error):
     model, calls = built("GPT-2"), {"progress": False, "metric": metric}
     for name, call in (
         ("metric", lambda: study.patch(model, IDS, OTHER, **calls)),
@@ -229,7 +233,7 @@ def test_an_error_of_a_metric_says_what_a_metric_is_given(metric, error):
         assert note.startswith(f"{name} is called with the logits, a tensor [3, 6, 13], not with the model's output")
 
 
-def test_an_error_of_a_metric_of_tfviz_has_no_note():
+def test_metric_error_of_tfviz_has_no_note():
     with pytest.raises(ValueError, match="there are 2 tokens for 3 texts") as caught:
         study.patch(built("GPT-2"), IDS, OTHER, metric=study.logit([1, 2]), progress=False)
     assert not hasattr(caught.value, "__notes__")

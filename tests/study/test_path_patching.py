@@ -2,23 +2,16 @@
 
 import pytest
 import torch
-from torch import nn
+from small_transformers import small_model
 
 from tfviz import study
 
-transformers = pytest.importorskip("transformers")
 LAYERS, HEADS, DIM = 3, 4, 6
 
 
 @pytest.fixture(scope="module")
 def gpt2():
-    torch.manual_seed(0)
-    config = transformers.GPT2Config(
-        vocab_size=50, n_positions=16, n_embd=HEADS * DIM, n_layer=LAYERS, n_head=HEADS, bos_token_id=1, eos_token_id=2
-    )
-    model = transformers.GPT2LMHeadModel(config).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
+    model = small_model("GPT2LMHeadModel", vocab_size=50, std=0.7, seed=1, n_layer=LAYERS)
     return model.double()  # what goes by a single path is small
 
 
@@ -130,7 +123,7 @@ def test_several_receivers_combine_their_effects(gpt2):
     assert not torch.allclose(tables[2], tables[1])
 
 
-def test_a_receiver_that_is_also_a_sender_stays_free_for_senders_before_it(gpt2):
+def test_receiver_that_also_sends_stays_unfrozen(gpt2):
     _, kept = run(gpt2, CLEAN)
     plain, source = METRIC(run(gpt2, CLEAN)[0]), run(gpt2, CORRUPT)[1]
     own = slice(DIM, 2 * DIM)  # head 1 of layer 2
@@ -153,7 +146,7 @@ def test_a_receiver_that_is_also_a_sender_stays_free_for_senders_before_it(gpt2)
 
 
 @pytest.mark.parametrize("frozen", ["*.output_heads", ["*.output_heads", "*.mlp"]])
-def test_a_network_receives_from_networks_before_it_and_not_from_itself(gpt2, frozen):
+def test_mlp_receives_from_earlier_mlps_only(gpt2, frozen):
     call = {"metric": METRIC, "receivers": "transformer.h.2.mlp", "frozen": frozen, "progress": False}
     found = study.patch_path(gpt2, CLEAN, CORRUPT, senders="*.mlp", **call).values
     earlier = study.patch_path(gpt2, CLEAN, CORRUPT, senders="transformer.h.[01].mlp", **call).values
@@ -215,24 +208,15 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("arguments", "message"),
     [
-        ({"receivers": {"transformer.h.2.attn.query": 9}}, ValueError, "has no head 9; it has 4"),
-        ({"receivers": {"transformer.h.2": 1}}, ValueError, "without heads"),
-        ({"receivers": "transformer.h.7.attn.query"}, LookupError, "no site matches"),
-        ({"senders": {"transformer.h.1.attn.output_heads": [0, 4]}}, ValueError, "has no head 4; it has 4"),
-        ({"senders": {"transformer.h.1.mlp": 0}}, ValueError, "without heads"),
-        (
-            {"senders": {"*.output_heads": 0}, "each": "position"},
-            ValueError,
-            "each is 'position', and heads are named",
-        ),
-        ({"source": "zero"}, ValueError, "source is 'zero'"),
-        ({"each": "position", "tokens": ["a"]}, ValueError, "1 tokens and 7 positions"),
+        ({"senders": {"transformer.h.1.mlp": 0}}, "without heads"),
+        ({"senders": {"*.output_heads": 0}, "each": "position"}, "each is 'position', and heads are named"),
+        ({"source": "zero"}, "source is 'zero'"),
     ],
 )
-def test_invalid_arguments_raise(gpt2, arguments, error, message):
-    with pytest.raises(error, match=message):
+def test_invalid_arguments_raise(gpt2, arguments, message):
+    with pytest.raises(ValueError, match=message):
         study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False, **arguments)
 
 
@@ -241,7 +225,7 @@ RECEIVER = {"transformer.h.2.attn.query": [1, 3]}
 
 @pytest.mark.parametrize("each", [None, "head and position"])
 @pytest.mark.parametrize("receivers", [None, RECEIVER])
-def test_heads_that_send_have_the_values_that_they_have_among_all(gpt2, receivers, each):
+def test_subset_of_senders_matches_full_sweep(gpt2, receivers, each):
     call = {"metric": METRIC, "receivers": receivers, "each": each, "progress": False}
     whole = study.patch_path(gpt2, CLEAN, CORRUPT, **call)
     senders = {"transformer.h.0.attn.output_heads": [3, 1], "transformer.h.1.attn.output_heads": 2}
@@ -256,7 +240,7 @@ def test_heads_that_send_have_the_values_that_they_have_among_all(gpt2, receiver
     torch.testing.assert_close(globbed.values[:, 0], whole.values[:, 1], rtol=1e-4, atol=1e-7)
 
 
-def test_a_table_of_paths_says_from_where_to_where(gpt2):
+def test_path_table_names_senders_and_receivers(gpt2):
     call = {"metric": METRIC, "progress": False}
     found = study.patch_path(gpt2, CLEAN, CORRUPT, receivers=RECEIVER, **call)
     assert found.title == (

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 import torch
+from combinations import one_at_a_time
 from study_models import FAMILIES, IDS, MASK, OTHER, SMALL, TEXTS, build, config
 
 from tfviz import study
@@ -43,19 +44,19 @@ def left_padded(ids=IDS, positions=False):
 
 
 @pytest.mark.parametrize(("call", "metric"), LINEAR)
-def test_a_metric_that_reads_padding_is_refused(call, metric):
+def test_metric_at_padding_raises(call, metric):
     with pytest.raises(ValueError, match=r"reads position -1, which is padding in text 1: pad on the left, or give"):
         CALLS[call](built("GPT-2"), *right_padded(), METRICS[metric]())
 
 
 @pytest.mark.parametrize("position", [4, -2, [5, 4, 4]])
-def test_any_position_of_padding_is_refused(position):
+def test_any_padding_position_raises(position):
     with pytest.raises(ValueError, match="is padding in text 2"):
         CALLS["patch"](built("GPT-2"), *right_padded(), study.logit(5, position=position))
 
 
 @pytest.mark.parametrize(("call", "metric"), LINEAR)
-def test_a_position_for_each_text_gives_the_mean_of_single_texts(call, metric):
+def test_position_per_text_matches_mean_of_single_texts(call, metric):
     model, prompts = built("GPT-2"), right_padded()
     ids = {"logit": [(5,)] * 3, "difference": [(5, 4), (2, 4), (1, 2)], "log-probability": [(5,), (2,), (1,)]}[metric]
     kind = {"logit": study.logit, "difference": study.logit_difference, "log-probability": study.log_probability}
@@ -70,7 +71,7 @@ def test_a_position_for_each_text_gives_the_mean_of_single_texts(call, metric):
     assert found.values.abs().max() > 1e-3
 
 
-def test_padding_of_a_text_that_is_only_read_is_no_padding_of_the_answer():
+def test_encoder_padding_does_not_mask_decoder():
     model, (clean, corrupt) = built("T5"), right_padded()
     call = {"metric": study.logit(5), "sites": "decoder.*.SelfAttention.output_heads", "progress": False}
     clean["decoder_input_ids"] = corrupt["decoder_input_ids"] = DECODED
@@ -80,20 +81,20 @@ def test_padding_of_a_text_that_is_only_read_is_no_padding_of_the_answer():
         study.patch(model, clean, corrupt, **call)
 
 
-def test_a_model_of_one_output_a_text_has_no_positions_to_read():
+def test_classifier_metric_ignores_padding():
     classifier = build(
         "BertForSequenceClassification", lambda: config("Bert", max_position_embeddings=8, num_labels=4, **SMALL)
     )
     assert CALLS["patch"](classifier, *right_padded(), study.logit(3)).values.abs().max() > 1e-3
 
 
-def test_a_metric_of_ones_own_may_read_what_it_likes():
+def test_custom_metric_may_read_padding():
     values = CALLS["patch"](built("GPT-2"), *right_padded(), lambda logits: logits[:, -1, 5].mean()).values
     assert values.isfinite().all()
 
 
 @pytest.mark.parametrize("name", ["attention_mask", "decoder_attention_mask"])
-def test_prompts_of_different_masks_are_refused(name):
+def test_prompts_with_different_masks_raise(name):
     model = built("T5" if name.startswith("decoder") else "GPT-2")
     clean, corrupt = ({"input_ids": ids, "attention_mask": torch.ones_like(MASK)} for ids in (IDS, OTHER))
     if name.startswith("decoder"):
@@ -118,7 +119,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("call", READERS)
-def test_words_whose_positions_are_counted_from_padding_give_a_warning(call):
+def test_left_padding_without_position_ids_warns(call):
     with pytest.warns(UserWarning, match=r"padded on the left, and transformer\.wpe counts .*; give position_ids"):
         READERS[call](built("GPT-2"), left_padded())
     with warnings.catch_warnings():
@@ -128,7 +129,7 @@ def test_words_whose_positions_are_counted_from_padding_give_a_warning(call):
         READERS[call](built("GPT-2"), {"input_ids": IDS, "attention_mask": torch.ones_like(MASK)})
 
 
-def test_left_padding_with_positions_gives_the_same_numbers_as_right_padding():
+def test_left_padding_with_position_ids_matches_right_padding():
     model = built("GPT-2")
     right = CALLS["patch"](model, *right_padded(), METRICS["difference"](position=ENDS))
     left = CALLS["patch"](
@@ -137,44 +138,39 @@ def test_left_padding_with_positions_gives_the_same_numbers_as_right_padding():
     torch.testing.assert_close(left.values, right.values, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "prompt", ["a text", ["a text", "another"], [["a", "text"]], {"input_ids": "a text"}, {"input_ids": ["a", "b"]}]
-)
-@pytest.mark.parametrize("call", READERS)
-def test_strings_are_to_be_tokenized_first(call, prompt):
+TEXT_PROMPTS = ["a text", ["a text", "another"], [["a", "text"]], {"input_ids": "a text"}, {"input_ids": ["a", "b"]}]
+
+
+@pytest.mark.parametrize(("call", "prompt"), one_at_a_time(READERS, TEXT_PROMPTS))
+def test_string_prompts_raise(call, prompt):
     with pytest.raises((TypeError, ValueError), match="tokenize"):
         READERS[call](built("GPT-2"), prompt)
 
 
+INVALID_IDS = [
+    (torch.full((TEXTS, 6), 13), ValueError, "input_ids holds 13; GPT2LMHeadModel has 13 tokens, counted from 0"),
+    (torch.full((TEXTS, 6), -1), ValueError, "input_ids holds -1; GPT2LMHeadModel has 13 tokens"),
+    (torch.ones(TEXTS, 6), TypeError, r"input_ids are torch\.float32; give whole numbers"),
+]
+
+
 @pytest.mark.parametrize(
-    ("ids", "error", "message"),
-    [
-        (torch.full((TEXTS, 6), 13), ValueError, "input_ids holds 13; GPT2LMHeadModel has 13 tokens, counted from 0"),
-        (torch.full((TEXTS, 6), -1), ValueError, "input_ids holds -1; GPT2LMHeadModel has 13 tokens"),
-        (torch.ones(TEXTS, 6), TypeError, r"input_ids are torch\.float32; give whole numbers"),
-    ],
+    ("call", "named", "invalid"),
+    one_at_a_time(["patch", "attribute", "lens", "score_heads"], [False, True], INVALID_IDS),
 )
-@pytest.mark.parametrize("named", [False, True])
-@pytest.mark.parametrize("call", ["patch", "attribute", "lens", "score_heads"])
-def test_ids_of_no_token_are_refused_before_the_model_runs(call, named, ids, error, message):
-    model = built("GPT-2")
+def test_invalid_ids_raise_before_the_model_runs(call, named, invalid):
+    model, (ids, error, message) = built("GPT-2"), invalid
     model.register_forward_pre_hook(lambda *_: pytest.fail("the model was run"))
     with pytest.raises(error, match=message):
         READERS[call](model, {"input_ids": ids} if named else ids)
 
 
-@pytest.mark.parametrize("kind", [study.logit, study.log_probability])
-def test_tokens_and_positions_are_whole_numbers(kind):
+def test_float_tokens_and_positions_raise():
     bad = torch.tensor([2.0])
     for name, call in (
-        ("token", lambda: kind(bad)),
-        ("position", lambda: kind(2, position=bad)),
+        ("token", lambda: study.log_probability(bad)),
+        ("position", lambda: study.log_probability(2, position=bad)),
         ("other", lambda: study.logit_difference(2, bad)),
     ):
         with pytest.raises(TypeError, match=f"{name} is .*; give "):
             call()
-
-
-def test_positions_are_as_many_as_texts():
-    with pytest.raises(ValueError, match="there are 2 positions for 3 texts; give one, or one for each text"):
-        study.logit(2, position=[0, 1])(torch.zeros(3, 4, 5))
