@@ -18,7 +18,8 @@ const textOf = (data) => {
     const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength); let letters = "";
     for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
     return btoa(letters); };
-const written = (tensor) => ({ ...tensor, data: textOf(tensor.data), allowed: tensor.allowed && textOf(tensor.allowed) });
+const written = (tensor) =>
+    ({ ...tensor, data: textOf(tensor.data), allowed: tensor.allowed && textOf(tensor.allowed) });
 const waiting = new Map(), port = { postMessage: (told) => { waiting.get(told.id)(told); waiting.delete(told.id); } };
 serve(port);
 let asked = 0;
