@@ -183,9 +183,9 @@ def number(text):
     return float(text.replace("−", "-").replace(",", ""))
 
 
-def numbers(page):
-    """The numbers of the table twin; NaN for a cell that may not be looked at."""
-    cells = [[float("nan") if cell == "–" else number(cell) for cell in row] for row in table(page)[2]]
+def numbers(page, which=0):
+    """The numbers of one table of the twin; NaN for a cell that may not be looked at."""
+    cells = [[float("nan") if cell == "–" else number(cell) for cell in row] for row in table(page, which)[2]]
     return torch.tensor(cells, dtype=torch.double)
 
 
@@ -281,3 +281,25 @@ def serious(page, looked="button-name"):
     assert looked in {rule["id"] for rule in found["passes"]}  # by default: it has looked into the view
     bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
     return [(rule["id"], node["target"], node["any"][:1]) for rule in bad for node in rule["nodes"]]
+
+
+def axe_violations_by_scheme(page):
+    """What axe-core finds on a light and on a dark page; empty where it finds nothing."""
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(60)
+        settled(page)
+        found[scheme] = serious(page)
+    return {scheme: violations for scheme, violations in found.items() if violations}
+
+
+def horizontal_overflow(page, *widths):
+    """By how many pixels the page is wider than the window, for those widths of the window where it is wider."""
+    found = {}
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        settled(page)
+        found[width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return {width: pixels for width, pixels in found.items() if pixels > 0}

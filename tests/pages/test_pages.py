@@ -41,36 +41,27 @@ def cross_attention_maps(layers=2, heads=3, **given):
     return maps(layers, heads, query_tokens=QUERIES, key_tokens=KEYS, **given)
 
 
-def walk(page, rows, cols):
-    """What is read at each cell, going there by arrows: left to right, then right to left."""
-    page.locator("canvas").first.focus()
-    found = []
-    for row in range(rows):
-        for col in range(cols):
-            found.append(read(page))
-            if col + 1 < cols:
-                page.keyboard.press("ArrowLeft" if row % 2 else "ArrowRight")
-        page.keyboard.press("ArrowDown")
-    return found
-
-
 def changed(before, after):
     return {cell for cell in before if before[cell] != after[cell]}
 
 
+WAY = {(0, 0): ["ArrowRight"] * 2, (0, 2): ["ArrowDown"] * 3, (3, 2): ["ArrowRight"] * 3, (3, 5): []}
+
+
 @pytest.mark.parametrize("causal", [False, True])
-def test_arrow_keys_read_every_cell(open_view, causal):
+def test_arrow_keys_and_table_read_cells(open_view, causal):
     some = maps(queries=6, keys=6, causal=True, query_tokens=SIX) if causal else cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
     rows, cols, expected = some.query_tokens, some.key_tokens, shown(weights(some, 1, 2)).tolist()
-    found = walk(page, len(rows), len(cols))
-    assert {cell[:2] for cell in found} == {(row, col) for row in rows for col in cols}
-    for query, key, number in found:
-        row, col = rows.index(query), cols.index(key)
+    page.locator("canvas").first.focus()
+    for row, col in ((0, 0), (0, 2), (3, 2), (3, 5)):
+        query, key, number = read(page)
+        assert (query, key) == (rows[row], cols[col])
         if causal and col > row:
             assert number == "may not look"
         else:
             assert float(number) == expected[row][col]
+        press(page, *WAY[row, col])
     exactly(page, weights(some, 1, 2), some.mask[1, 2] if causal else None)
     assert table(page)[:2] == (cols, rows)
 

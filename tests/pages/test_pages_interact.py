@@ -5,8 +5,8 @@ import math
 
 import pytest
 import torch
-from browser import ALIVE, axe, focused, goto_view, page_picture, plain, press, says, serious, tabbed, takes
-from example_views import BITE
+from browser import ALIVE, axe, focused, goto_view, page_picture, plain, press, says, serious, takes
+from example_views import BITE, every_control
 from PIL import Image, ImageStat
 from studio_pages import button, with_kernel
 from torch import nn
@@ -564,53 +564,6 @@ def test_graph_nodes_are_filled_by_their_own_values(open_interact):
         check_outputs(page, {"output": graph_weights(torch.tensor([1.0, -1.0]))})
         shown[filled] = page.locator(".results canvas").screenshot()
     assert shown[True] != shown[False]
-
-
-def every_control():
-    """One of each control and picture."""
-
-    def function(a, b, c, d, e, f, g):
-        plane = torch.stack([e.sin() + b[:, 0], b[:, 1]], -1)
-        weights = (plane @ plane.T * a).softmax(-1)[d]
-        return {"grid": weights, "bars": c.sum(0), "lines": c, "dots": plane, "arrows": weights @ plane,
-                "words": weights[0], "graph": weights, "number": weights.amax() * f + g}  # fmt: skip
-
-    names = ["the", "cat", "sat"]
-    drawn = {"grid": view.draw.grid("d", "b"), "lines": view.draw.lines("c", "c"), "dots": view.draw.dots("b"),
-             "arrows": view.draw.arrows("d"), "words": view.draw.words("b"),
-             "graph": view.draw.graph("b", positions="b"), "number": view.draw.number(title="the most")}  # fmt: skip
-    places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
-    return view.interact(
-        function, a=(0.0, 2.0), b=view.controls.points(places), c=view.controls.cells([[1.0, -2.0], [0.5, 4.0]],
-        ["one", "two"]), d=view.controls.order(names), e=view.controls.angle(0.5), f=[1, 2], g=True, draw=drawn,
-        title="Everything",
-    )  # fmt: skip
-
-
-def test_tab_key_reaches_every_control_with_visible_focus(open_interact):
-    page = open_interact(every_control())
-    expected, reached = tabbed(page)
-    assert set(reached) >= expected
-    assert all(reached.values())
-
-
-def test_axe_reports_no_serious_violations(open_interact):
-    for shown in (every_control(), reader()[0]):
-        page = open_interact(shown)
-        axe(page)
-        for summary in page.locator("summary").all():
-            summary.click()
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.wait_for_timeout(60)
-            assert serious(page) == []
-
-
-@pytest.mark.parametrize("width", [400, 2000])
-def test_page_does_not_scroll_horizontally(open_interact, width):
-    page = open_interact(every_control(), width=width)
-    page.locator("summary", has_text="Table").click()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_every_drawing_is_read_by_keyboard_in_both_color_schemes(open_interact):
