@@ -6,7 +6,6 @@ from functools import cache
 import torch
 
 from tfviz import view
-from tfviz.layers import masks, positions
 from tfviz.models import GPT
 from tfviz.text import CharacterTokenizer
 from tfviz.view.figures.formatting import percent
@@ -14,18 +13,12 @@ from tfviz.view.figures.formatting import percent
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
 TOKENIZER = CharacterTokenizer.from_text("abcdefgh .\n" + SIGNS)
 CONTEXT = 16
-KINDS = {
-    "learned": {},
-    "rotary": {"positions": positions.Rotary},
-    "alibi": {"positions": positions.ALiBi},
-    "strided": {"mask": masks.strided(3)},
-}
 
 
-def gpt(**parts):
+def gpt():
     """Far from even: each matrix is drawn anew, wide."""
     torch.manual_seed(3)
-    model = GPT(len(TOKENIZER), **{"context": CONTEXT, "layers": 2, "heads": 3, "dim": 24, **parts})
+    model = GPT(len(TOKENIZER), context=CONTEXT, layers=2, heads=3, dim=24)
     for parameter in model.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.35)
@@ -33,9 +26,9 @@ def gpt(**parts):
 
 
 @cache
-def written(kind="learned"):
+def written():
     """The model and its view, made once: the weights are kept exactly."""
-    model = gpt(**KINDS[kind])
+    model = gpt()
     return model, view.write(model, TOKENIZER, "abc", dtype="float32")
 
 

@@ -168,6 +168,6 @@ test("an address gives only known choices, each of the kind that it was; none wh
   assert.deepEqual(read({ layer: 2, other: 3 }), { layer: 2 });
   assert.deepEqual(read({ layer: "2", rows: { 0: 1 }, word: 5 }), {});
   assert.deepEqual(read({ at: [1], layer: null }), { at: [1], layer: null });
-  assert.deepEqual(choicesOf("%7Bnot", state), {});
+  for (const text of ["%7Bnot", "{", "[1]", "null"]) assert.deepEqual(choicesOf(text, state), {});
   assert.deepEqual(choicesOf("%", state), {});
 });

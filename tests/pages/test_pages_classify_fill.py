@@ -9,14 +9,13 @@ from itertools import product
 
 import pytest
 import torch
-from browser import axe, goto_view, plain, press, serious, takes
+from browser import goto_view, plain, press, takes
 from studio_pages import (
     button,
     click,
     do_try,
     focused,
     leave,
-    opened_link,
     says,
     set_to,
     shaded,
@@ -45,18 +44,18 @@ SITES = "*.pattern"
 
 
 @cache
-def classifier(dtype="float32"):
+def classifier():
     torch.manual_seed(1)  # of biases, whichever test is the first
     model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
-    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype=dtype), label=0)
+    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32"), label=0)
 
 
 @cache
-def filler(dtype="float32"):
+def filler():
     torch.manual_seed(1)
     bert = wide(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
     gpt = wide(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
-    made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), dtype=dtype)
+    made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), dtype="float32")
     return bert, gpt, made
 
 
@@ -101,14 +100,14 @@ def logits(model, ids, off=()):
     return getattr(made, "logits", made)[0], seen
 
 
-def check_against_torch(page, model, ids, off=(), atol=1e-4, run="read"):
+def check_against_torch(page, model, ids, off=(), run="read"):
     """The logits and maps for these ids are torch's; returns torch's logits."""
     edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
     one = last_run(page, run=run, ids=ids, edits=edits)
     expected, seen = logits(model, ids, off)
-    torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=atol)
+    torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=1e-4)
     for site, maps in one["patterns"].items():
-        torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=atol)
+        torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=1e-4)
     return expected
 
 
@@ -135,32 +134,29 @@ def shares(page, where=".prediction .shares"):
 # The classifier
 
 
-@pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_classify_matches_torch_with_words_and_heads_removed(studio, weights, atol):
-    model, made = classifier(weights)
+def test_classify_matches_torch_with_words_and_heads_removed(studio):
+    model, made = classifier()
     page = studio(made)
-    whole = check_against_torch(page, model, encode_with_specials(TEXT), atol=atol)
+    whole = check_against_torch(page, model, encode_with_specials(TEXT))
     assert words(page) == TEXT.replace(",", " ,").split()
-    if weights == "float32":
-        assert shares(page) == dict(zip(LABELS, map(said, whole.softmax(0).tolist())))
-        assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
+    assert shares(page) == dict(zip(LABELS, map(said, whole.softmax(0).tolist())))
+    assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
     click_word(page, "not")
     without = TEXT.replace("not ", "")
-    now = check_against_torch(page, model, encode_with_specials(without), atol=atol)
-    if weights == "float32":
-        assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
-        before, after = log_odds(whole), log_odds(now)
-        assert plain(page.locator(".cost").text_content()) == (
-            f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
-            f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
-        )
+    now = check_against_torch(page, model, encode_with_specials(without))
+    assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
+    before, after = log_odds(whole), log_odds(now)
+    assert plain(page.locator(".cost").text_content()) == (
+        f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
+        f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
+    )
     assert word(page, "not").get_attribute("aria-pressed") == "true"
     assert page.locator(".mark").count() == 3
     switch(page, 0, 1)
     switch(page, 1, 2)
-    check_against_torch(page, model, encode_with_specials(without), off=((0, 1), (1, 2)), atol=atol)
+    check_against_torch(page, model, encode_with_specials(without), off=((0, 1), (1, 2)))
     click_word(page, "not")
-    check_against_torch(page, model, encode_with_specials(TEXT), off=((0, 1), (1, 2)), atol=atol)
+    check_against_torch(page, model, encode_with_specials(TEXT), off=((0, 1), (1, 2)))
     click(page, "All on")
     assert page.locator(".mark").count() == 0
 
@@ -321,7 +317,7 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     assert says(page) != ""
 
 
-def test_words_put_in_place_of_others_may_be_unknown(studio):
+def test_replacement_words_may_be_unknown(studio):
     page = studio(classifier()[1])
     types(page, "the plot was not")
     type_in_place(page, "plot", "Handlung")
@@ -395,31 +391,29 @@ def type_by_keys(page, text):
 # The gaps
 
 
-@pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
-def test_fill_guesses_of_bert_and_gpt_match_torch(studio, weights, atol):
-    bert, gpt, made = filler(weights)
+def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
+    bert, gpt, made = filler()
     page = studio(made)
     ids = encode_with_specials(TEXT, back=(SEP,))
     gaps = [1 + 3, 1 + 10]  # "not" and, behind the comma, "was"
     for place in gaps:
         ids[place] = MASK
-    whole = check_against_torch(page, bert, ids, atol=atol)
-    left = check_against_torch(page, gpt, ids[: gaps[0]], atol=atol, run="comparison")[-1]
+    whole = check_against_torch(page, bert, ids)
+    left = check_against_torch(page, gpt, ids[: gaps[0]], run="comparison")[-1]
     ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
-    further = check_against_torch(page, gpt, ids[: gaps[1]], atol=atol, run="comparison")[-1]
+    further = check_against_torch(page, gpt, ids[: gaps[1]], run="comparison")[-1]
     ids[gaps[0]] = MASK
-    if weights == "float32":
-        for tab, (typed, *lists) in enumerate([("not", whole[gaps[0]], left), ("was", whole[gaps[1]], further)]):
-            page.get_by_role("tab").nth(tab).click()
-            assert page.locator(".sides .shares").count() == 2
-            lists = [scores.softmax(0) for scores in lists]  # of the same words: those that one of them finds likeliest
-            top = dict.fromkeys([*torch.maximum(*lists).topk(7).indices.tolist(), WORDS[typed]])
-            names = [spoken(name) for name in WORDS.tokens(torch.tensor(list(top)))]
-            for which, found in enumerate(lists):
-                expected = dict(zip(names, (said(found[token].item()) for token in top)))
-                assert shares(page, f".shares >> nth={which}") == expected
+    for tab, (typed, *lists) in enumerate([("not", whole[gaps[0]], left), ("was", whole[gaps[1]], further)]):
+        page.get_by_role("tab").nth(tab).click()
+        assert page.locator(".sides .shares").count() == 2
+        lists = [scores.softmax(0) for scores in lists]  # of the same words: those that one of them finds likeliest
+        top = dict.fromkeys([*torch.maximum(*lists).topk(7).indices.tolist(), WORDS[typed]])
+        names = [spoken(name) for name in WORDS.tokens(torch.tensor(list(top)))]
+        for which, found in enumerate(lists):
+            expected = dict(zip(names, (said(found[token].item()) for token in top)))
+            assert shares(page, f".shares >> nth={which}") == expected
     switch(page, 1, 0)
-    check_against_torch(page, bert, ids, off=((1, 0),), atol=atol)
+    check_against_torch(page, bert, ids, off=((1, 0),))
     assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
 
 
@@ -434,7 +428,7 @@ def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
         assert left.nth(row).bounding_box()["y"] == right.nth(row).bounding_box()["y"]
 
 
-def test_bars_of_both_models_grow_from_the_words_between_them(studio):
+def test_bars_of_compared_models_mirror_each_other_around_words(studio):
     page = studio(filler()[2])
     assert page.locator(".side-title b").all_text_contents() == ["Both sides", "Left side only"]
     both, left = (page.locator(".sides > .shares").nth(which) for which in (0, 1))
@@ -449,7 +443,7 @@ def test_bars_of_both_models_grow_from_the_words_between_them(studio):
 
 
 @pytest.mark.parametrize("kind", ["classify", "fill"])
-def test_on_a_telephone_the_answer_stands_below_the_text_and_targets_are_as_large_as_a_finger(studio, kind):
+def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
     page = studio(MADE[kind](), width=400)
     tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".prediction", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
@@ -592,7 +586,7 @@ MADE = {"classify": lambda: classifier()[1], "fill": lambda: filler()[2]}
 
 
 @pytest.mark.parametrize("kind", MADE)
-def test_saved_page_restores_state_and_passes_axe(studio, new_page, tmp_path, kind):
+def test_saved_page_restores_state(studio, new_page, tmp_path, kind):
     page = studio(MADE[kind]())
     types(page, f"{TEXT} Unbekannt")
     click_word(page, "good")
@@ -618,13 +612,6 @@ def test_saved_page_restores_state_and_passes_axe(studio, new_page, tmp_path, ki
     assert own.locator(".cell.off").count() == 1
     for one in ("PNG", "SVG"):
         assert takes(own, one, tmp_path).stat().st_size > 500
-    axe(own)
-    own.locator("details", has_text="Table").last.locator("summary").click()
-    for scheme in ("light", "dark"):
-        own.emulate_media(color_scheme=scheme)
-        own.wait_for_timeout(60)
-        wait_until_idle(own)
-        assert serious(own) == []
 
 
 @pytest.mark.parametrize("kind", MADE)
@@ -716,7 +703,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
         assert plain(page.locator(".prediction .cost").text_content()).startswith(f"log-odds of “{best}”")
 
 
-def test_classify_sentence_states_effect_of_ablating_head(studio):
+def test_classify_summary_states_effect_of_ablating_head(studio):
     model, made = classifier()
     page = studio(set_to(made, layer=1, head=2))
     ids = encode_with_specials(TEXT)
@@ -736,7 +723,7 @@ def change_in_words(shares):
     return f"from {before} to {after}" if before != after else f"stays at {said(shares[0])}"
 
 
-def test_sentence_states_log_odds_where_probabilities_read_alike(studio):
+def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
     """Of a classifier that is as good as certain."""
     model = copy.deepcopy(classifier()[0])
     with torch.no_grad():
@@ -784,26 +771,3 @@ def test_classify_try_removes_most_important_word_without_shading(studio):
     effects = [abs(log_odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
     most = effects.index(max(effects))
     assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
-
-
-@pytest.mark.parametrize("kind", MADE)
-def test_shared_link_restores_state(studio, new_page, kind):
-    page = studio(MADE[kind]())
-    types(page, f"{TEXT} fine")
-    click_word(page, "good")
-    click_word(page, "music")
-    if kind == "fill":
-        page.locator(".gap .share").nth(2).click()
-    switch(page, 0, 2)
-    other = opened_link(page, new_page)
-    assert user_state(other) == user_state(page)
-    assert shares(other) == shares(page)
-
-
-@pytest.mark.parametrize("width", [400, 2000])
-@pytest.mark.parametrize("kind", MADE)
-def test_page_does_not_scroll_horizontally(studio, kind, width):
-    page = studio(MADE[kind](), width=width)
-    types(page, f"{TEXT} {'m' * 300}")
-    click_word(page, "m" * 300)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -4,7 +4,7 @@ import pytest
 import torch
 from browser import goto_view, plain
 from studio_pages import button, click, says, set_to, types, wait_until_idle, wide, with_kernel
-from unportable_tokenizers import fallback, regex, unigram
+from unportable_tokenizers import regex, unigram
 from writing_studios import bars, path_of, said
 
 from tfviz import view
@@ -13,7 +13,6 @@ from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import CharacterTokenizer, SubwordTokenizer
 
 pytest_plugins = ["browser", "studio_pages"]
-KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
 
@@ -29,9 +28,8 @@ def type_prompt(page, text):
     wait_until_idle(page)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_write_encodes_typed_text_like_python(new_page, kind):
-    vocab = SubwordTokenizer(KINDS[kind]())
+def test_write_encodes_typed_text_like_python(new_page):
+    vocab = SubwordTokenizer(regex())  # others: tests/text/test_tokenizer_export.py
     model = wide(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
@@ -42,9 +40,8 @@ def test_write_encodes_typed_text_like_python(new_page, kind):
     with torch.no_grad():
         logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
     assert vocab.tokens(logits.argmax()[None])[0] in bars(page)
-    if kind == "regex":  # what no tokenizer lacks can be written on, token by token
-        click(page, *["One token"] * 3)
-        assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
+    click(page, *["One token"] * 3)  # this tokenizer lacks nothing of the text
+    assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
     type_prompt(page, "")
     assert says(page) == "type a text: the model goes on from it"
     type_prompt(page, "the")
@@ -65,27 +62,14 @@ SLOW_ENCODING = """() => { const ask = window.kernelAsk;
         return ask(question); }; }"""
 
 
-def studio_of(kind, vocab):
-    sizes = {"context": 40, "layers": 1, "heads": 2, "dim": 12}
-    if kind == "write":
-        return view.write(wide(GPT(len(vocab), **sizes)), vocab, "the cat", kernel=True)
-    if kind == "classify":
-        return view.classify(wide(Classifier(len(vocab), 2, **sizes)), vocab, ["bad", "good"], "the cat", kernel=True)
-    return view.fill(wide(BERT(len(vocab), **sizes)), vocab, "the cat", kernel=True)
-
-
-@pytest.mark.parametrize("kind", ["write", "classify", "fill"])
-def test_page_is_busy_while_python_encodes(new_page, kind):
-    tokenizer = unigram()
-    tokenizer.add_special_tokens(["<mask>"])
-    vocab = SubwordTokenizer(tokenizer, special={"mask": "<mask>"})
-    live = studio_of(kind, vocab)
+def test_page_is_busy_while_python_encodes(new_page):
+    vocab = SubwordTokenizer(unigram())
+    model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
+    live = view.classify(model, vocab, ["bad", "good"], "the cat", kernel=True)
     page = open_studio(new_page(), live)
     page.evaluate(SLOW_ENCODING)
-    (type_prompt if kind == "write" else types)(page, "the dog sat")
-    ids, expected = live._last[1][0][0].tolist(), vocab.encode("the dog sat").tolist()
-    assert len(ids) == len(expected)
-    assert all(made in (id, vocab["<mask>"]) for made, id in zip(ids, expected))
+    types(page, "the dog sat")
+    assert live._last[1][0][0].tolist() == vocab.encode("the dog sat").tolist()
 
 
 def test_write_shows_latest_prompt_after_fast_typing(new_page):
@@ -157,20 +141,16 @@ def test_python_encoding_error_is_shown(new_page):
     assert "there is no tokenizer 0" in says(page)
 
 
-@pytest.mark.parametrize("kernel", [True, False])
-def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path, kernel):
+def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path):
     """Of a model whose sizes are rounded up, and which likes best what there is not."""
     letters = CharacterTokenizer("abcdefghijklmnopqrst")
     model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
     with torch.no_grad():
         model.tokens.weight[20:] *= 9
-    made = view.write(model, letters, "abcd", kernel=kernel, dtype="float32", temperature=0)
+    made = view.write(model, letters, "abcd", dtype="float32", temperature=0)
     page = new_page()
-    if kernel:
-        open_studio(page, made)
-    else:
-        goto_view(page, made.save(tmp_path / "x.html"))
-        wait_until_idle(page)
+    goto_view(page, made.save(tmp_path / "x.html"))
+    wait_until_idle(page)
     with torch.no_grad():
         logits = model(letters.encode("abcd")[None])[0]
     shares = logits[-1, :20].softmax(-1)
@@ -194,19 +174,13 @@ def forbidden_cells(page):
     return torch.tensor([[cell == "–" for cell in row] for row in cells])
 
 
-@pytest.mark.parametrize("kernel", [True, False])
-def test_each_head_shows_its_own_mask(new_page, tmp_path, kernel):
-    """As the model has it, whether Python answers or the page computes."""
+def test_each_head_shows_its_own_mask(new_page, tmp_path):
     letters = CharacterTokenizer("abcdefghijkl")
     mask = causal & per_head(window(2), dilated(3))
     model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
-    made = view.write(model, letters, "abcdefghijkl", kernel=kernel)
+    made = view.write(model, letters, "abcdefghijkl")
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
         page = new_page()
-        if kernel:
-            made.state = {**made.state, "mode": "head", "head": head, "open": True}
-            open_studio(page, made)
-        else:
-            goto_view(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
-            wait_until_idle(page)
+        goto_view(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
+        wait_until_idle(page)
         assert torch.equal(forbidden_cells(page), ~allowed)
