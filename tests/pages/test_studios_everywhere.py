@@ -6,7 +6,7 @@ import sys
 import nbformat
 import pytest
 import torch
-from jupyterlab_server import papermilled, run_all, run_by_papermill, write
+from jupyterlab_server import run_all, run_by_papermill, write
 from writing_studios import said, spoken
 
 from tfviz.lessons import lesson_page
@@ -59,8 +59,7 @@ def models_scope():
 
 @pytest.fixture(scope="module")
 def notebook_folder(folder):
-    write(folder, "studios", [MODELS, *STUDIOS])
-    write(folder, "answered", [MODELS, *ANSWERED])
+    write(folder, "studios", [MODELS, *STUDIOS, *ANSWERED])
     run_by_papermill(folder / "studios.ipynb")
     return folder
 
@@ -151,40 +150,47 @@ def use_interact(expect, view, models_scope):
 
 
 USES = [use_write, use_translate, use_classify, use_fill, use_interact]
+KERNEL_USES = [use_write, use_interact, use_classify, use_fill, use_translate]
 
 
 def use_all_studios(expect, page, models_scope):
-    """Each studio answers, as Python does."""
+    """Each studio that computes in the page answers as Python does; returns those of a kernel."""
     views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(len(USES))
-    for number, uses in enumerate(USES):
+    expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+    for number, use in enumerate(USES):
         views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), models_scope)
+        use(expect, views.nth(number), models_scope)
+    return [views.nth(len(USES) + number) for number in range(len(KERNEL_USES))]
 
 
-def test_studios_match_torch_in_jupyterlab(notebook, notebook_folder, models_scope, expect):
+def test_studios_match_torch_in_jupyterlab_with_and_without_kernel(notebook, notebook_folder, models_scope, expect):
     page = notebook("studios")
     run_all(page)
-    use_all_studios(expect, page, models_scope)
+    answered = use_all_studios(expect, page, models_scope)
+    expect(answered[0].locator(".editor")).to_have_text("the music")  # the last cell said so
+    expect(answered[1].locator("input[type=range]")).to_have_value("3")
+    for studio, use in zip(answered, KERNEL_USES, strict=True):
+        studio.scroll_into_view_if_needed()
+        use(expect, studio, models_scope)
 
 
 def test_studios_match_torch_after_papermill(notebook, notebook_folder, models_scope, expect):
     use_all_studios(expect, notebook("signed"), models_scope)
 
 
-def test_untrusted_notebook_shows_pictures(notebook, notebook_folder, expect):
-    page = notebook("unsigned")
-    pictures = page.locator(".jp-OutputArea-output img")
-    expect(pictures).to_have_count(len(USES))
-    assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
-    assert page.locator(".tfviz[data-alive]").count() == 0
-
-
-def test_studios_match_torch_in_lesson_page(notebook_folder, new_page, models_scope, expect):
+def test_studios_match_torch_in_lesson_page_and_those_of_a_kernel_are_static(
+    notebook_folder, new_page, models_scope, expect
+):
     lesson_page.write(nbformat.read(notebook_folder / "unsigned.ipynb", as_version=4), notebook_folder / "page.html")
     page = new_page(width=1300)
     page.goto((notebook_folder / "page.html").as_uri())
-    use_all_studios(expect, page, models_scope)
+    writing, asking, *others = use_all_studios(expect, page, models_scope)
+    for studio in (writing, *others):
+        expect(studio).to_contain_text("a model in Python computed this, and its kernel has ended")
+    expect(writing.locator("h1, h3")).to_contain_text("the plot")
+    expect(asking).to_contain_text("Python computed this, and its kernel has ended")
+    asking.locator("details", has_text="Table").locator("summary").click()
+    expect(asking.locator(".tables td").first).to_have_text("4")
 
 
 def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, models_scope, expect):
@@ -193,35 +199,7 @@ def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, 
     with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
         page, wrong = context.new_page(), []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(
-            (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
-        )  # its formulas ask the network
+        # its formulas ask the network
+        page.goto((notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded")
         use_all_studios(expect, page, models_scope)
         assert wrong == []
-
-
-def test_kernel_studios_match_torch_and_follow_python_state(notebook, notebook_folder, models_scope, expect):
-    page = notebook("answered")
-    run_all(page)
-    views = page.locator(".tfviz")
-    expect(views).to_have_count(5)
-    expect(views.first.locator(".editor")).to_have_text("the music")  # the last cell said so
-    use_write(expect, views.first, models_scope)
-    expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
-    for number, uses in enumerate((use_interact, use_classify, use_fill, use_translate), 1):
-        views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), models_scope)
-
-
-def test_kernel_studios_become_static_after_papermill(notebook_folder, new_page, models_scope, expect):
-    lesson_page.write(papermilled(notebook_folder / "answered.ipynb", "left"), notebook_folder / "left.html")
-    page = new_page(width=1300)
-    page.goto((notebook_folder / "left.html").as_uri())
-    views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(5)
-    for number in (0, 2, 3, 4):
-        expect(views.nth(number)).to_contain_text("a model in Python computed this, and its kernel has ended")
-    expect(views.first.locator("h1, h3")).to_contain_text("the plot")
-    expect(views.nth(1)).to_contain_text("Python computed this, and its kernel has ended")
-    views.nth(1).locator("details", has_text="Table").locator("summary").click()
-    expect(views.nth(1).locator(".tables td").first).to_have_text("4")
