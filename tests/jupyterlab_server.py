@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import nbformat
 import pytest
-from browser import settled
+from browser import wait_until_drawn
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -180,4 +180,4 @@ def run_all(page):
     ran = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"^\[\d+\]:$"))
     ran.wait_for(timeout=60_000)
     page.locator(".tfviz canvas").first.wait_for()
-    settled(page)
+    wait_until_drawn(page)

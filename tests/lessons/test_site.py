@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 import yaml
-from browser import axe, serious
+from browser import axe, axe_violations
 from click.testing import CliRunner
 
 import tfviz
@@ -126,7 +126,7 @@ def test_axe_reports_no_serious_violations(site, new_page, name, scheme):
     page.goto((site / f"{name}.html").as_uri())
     page.wait_for_load_state()
     axe(page)
-    assert serious(page, "document-title") == []
+    assert axe_violations(page, "document-title") == []
 
 
 def test_links_in_lesson_text_are_underlined(site, new_page):

@@ -7,7 +7,7 @@ import time
 import nbformat
 import papermill
 import pytest
-from browser import press, settled
+from browser import press, wait_until_drawn
 from jupyterlab_server import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
 
 from tfviz.lessons import lesson_page, notebooks
@@ -164,7 +164,7 @@ def test_lesson_page_has_interactive_views(notebook_folder, new_page):
     page, maps = new_page(width=1300), make_maps()
     page.goto((notebook_folder / "page.html").as_uri())
     page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
-    settled(page)
+    wait_until_drawn(page)
     check_head_view(page, page.locator(".tfviz").nth(1), maps, 1, 2)
 
 
@@ -178,7 +178,7 @@ def test_plain_nbconvert_html_has_interactive_views(notebook_folder, chromium):
             (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
         )  # its formulas ask the network, in vain
         page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
-        settled(page)
+        wait_until_drawn(page)
         check_head_view(page, page.locator(".tfviz").nth(1), make_maps(), 1, 2)
         assert wrong == []
 

@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 from browser import (
+    assert_table_equals,
     choose,
     colours,
     control,
-    exactly,
     focused,
     maps,
     middle,
@@ -19,12 +19,12 @@ from browser import (
     plain,
     press,
     read,
-    says,
-    settled,
     shown,
     spots,
+    status_text,
     table,
     takes,
+    wait_until_drawn,
     weights,
 )
 
@@ -62,7 +62,7 @@ def test_arrow_keys_and_table_read_cells(open_view, causal):
         else:
             assert float(number) == expected[row][col]
         press(page, *WAY[row, col])
-    exactly(page, weights(some, 1, 2), some.mask[1, 2] if causal else None)
+    assert_table_equals(page, weights(some, 1, 2), some.mask[1, 2] if causal else None)
     assert table(page)[:2] == (cols, rows)
 
 
@@ -78,7 +78,7 @@ def test_mouse_reads_the_drawn_cell(open_view):
             assert read(page)[:2] == (QUERIES[row], KEYS[col])
             assert float(read(page)[2]) == expected[row][col]
     page.mouse.move(0, 0)
-    assert says(page) == ""
+    assert status_text(page) == ""
     light = {cell: sum(colour) for cell, colour in colours(page, places).items()}
     codes = some.layers[1][2]
     strongest = sorted(light, key=lambda cell: -codes[cell])
@@ -119,14 +119,14 @@ def test_overview_opens_marks_and_combines_heads(open_view):
     page.locator("canvas").first.focus()
     press(page, "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown")
     best = weights(some, 1, 2).amax(-1).mean()
-    assert says(page) == f"layer 1, head 2: the strongest key of a query has {best:.2g} on average"
+    assert status_text(page) == f"layer 1, head 2: the strongest key of a query has {best:.2g} on average"
     assert numbers(page)[1, 2] == float(f"{best:.2g}")
     page.locator("canvas").first.focus()
     before = pixels(page)
     press(page, "Enter")
     assert named(page) == "Layer 1, head 2"
     assert focused(page, "aria-label").startswith("Heatmap")
-    exactly(page, weights(some, 1, 2))
+    assert_table_equals(page, weights(some, 1, 2))
     page.locator("canvas").first.focus()
     press(page, "Escape")
     assert named(page) == "2 layers × 3 heads"
@@ -136,17 +136,17 @@ def test_overview_opens_marks_and_combines_heads(open_view):
     press(page, "2")
     assert named(page) == "Mean of heads 0.2, 1.1"
     both = torch.stack([weights(some, 0, 2), weights(some, 1, 1)])
-    exactly(page, both.mean(0))
+    assert_table_equals(page, both.mean(0))
     choose(page, "Together", "maximum")
     assert named(page) == "Max of heads 0.2, 1.1"
-    exactly(page, both.amax(0))
+    assert_table_equals(page, both.amax(0))
     page.get_by_role("button", name="head 0", exact=True).click(modifiers=["Shift"])
-    settled(page)
+    wait_until_drawn(page)
     assert named(page) == "Max of heads 0.2, 1.1, 1.0"
     page.get_by_role("button", name="head 1", exact=True).click()
-    settled(page)
+    wait_until_drawn(page)
     assert named(page) == "Layer 1, head 1"
-    exactly(page, weights(some, 1, 1))
+    assert_table_equals(page, weights(some, 1, 1))
 
 
 def test_overview_click_opens_and_shift_click_marks(open_view):
@@ -155,10 +155,10 @@ def test_overview_click_opens_and_shift_click_marks(open_view):
     page.keyboard.down("Shift")
     page.mouse.click(*spot)
     page.keyboard.up("Shift")
-    settled(page)
+    wait_until_drawn(page)
     assert named(page) == "2 layers × 3 heads, 1 marked"
     page.mouse.click(*spot)
-    settled(page)
+    wait_until_drawn(page)
     assert named(page) == "Layer 0, head 1"
 
 
@@ -214,7 +214,7 @@ def test_locked_rows_and_columns_fade_other_cells(open_view):
         x, y = middle(places[cell])
         page.locator("canvas").click(position={"x": x, "y": y}, modifiers=modifiers)
         page.mouse.move(box["x"] + box["width"] + 50, box["y"] + 20)
-        settled(page)
+        wait_until_drawn(page)
         return changed(free, colours(page, places))
 
     assert click((2, 3)) == kept([2])
@@ -248,12 +248,12 @@ def test_hidden_keys_are_left_out_and_rows_renormalized(open_view):
     for option, hidden in {"the first key": [0], "separators": [5, 6], "sinks": [2], "nothing": []}.items():
         choose(page, "Hide", option)
         assert table(page)[0] == [word for i, word in enumerate(KEYS) if i not in hidden]
-        exactly(page, drop_keys(own, *hidden) if hidden else own)
+        assert_table_equals(page, drop_keys(own, *hidden) if hidden else own)
     page.locator("canvas").first.focus()
     press(page, "ArrowRight", "c", "End", "ArrowLeft", "ArrowLeft", "c")
     choose(page, "Hide", "locked keys")
     assert table(page)[0] == ["the", "sits", "over", ".", "</s>"]
-    exactly(page, drop_keys(own, 1, 4))
+    assert_table_equals(page, drop_keys(own, 1, 4))
 
 
 def test_whole_words_sum_keys_and_average_queries(open_view):
@@ -261,15 +261,15 @@ def test_whole_words_sum_keys_and_average_queries(open_view):
     some = maps(query_tokens=rows, key_tokens=cols)
     page = open_view(view.head(some, 1, 0))
     control(page, "whole words").check()
-    settled(page)
+    wait_until_drawn(page)
     assert table(page)[:2] == (["abc", "d", "efgh", "."], ["unlikely", "cats", "!"])
     summed = torch.stack([part.sum(-1) for part in weights(some, 1, 0).split([2, 1, 3, 1], -1)], -1)
     merged = torch.stack([part.mean(0) for part in summed.split([3, 1, 1])])
-    exactly(page, merged)
+    assert_table_equals(page, merged)
     choose(page, "Hide", "the first key")
     assert table(page)[0][1:] == ["d", "efgh", "."]
     rest = torch.stack([part.sum(-1) for part in drop_keys(weights(some, 1, 0), 0).split([1, 1, 3, 1], -1)], -1)
-    exactly(page, torch.stack([part.mean(0) for part in rest.split([3, 1, 1])]))
+    assert_table_equals(page, torch.stack([part.mean(0) for part in rest.split([3, 1, 1])]))
 
 
 def test_sources_support_unequal_depths(open_view):
@@ -282,13 +282,13 @@ def test_sources_support_unequal_depths(open_view):
     assert named(page) == "Encoder, 3 layers × 2 heads"
     page.locator("canvas").first.focus()
     press(page, "ArrowRight", "ArrowRight", "ArrowDown", "Enter")
-    exactly(page, weights(parts["encoder"], 2, 1))
+    assert_table_equals(page, weights(parts["encoder"], 2, 1))
     for name, (layer, head) in {"decoder": (1, 1), "cross": (0, 1), "encoder": (2, 1)}.items():
         page.get_by_role("tab", name=name, exact=True).click()
-        settled(page)
+        wait_until_drawn(page)
         assert named(page).lower() == f"{name}, layer {layer}, head {head}"
         some = parts[name]
-        exactly(page, weights(some, layer, head), None if some.mask is None else some.mask[layer, head])
+        assert_table_equals(page, weights(some, layer, head), None if some.mask is None else some.mask[layer, head])
         if some.shape[0] > 1:
             assert control(page, "Layer").evaluate("list => list.value") == str(layer)
 
@@ -300,17 +300,17 @@ def test_lines_update_with_sliders_and_heads(open_view):
     seen = [pixels(page)]
     for name, value in (("At least", "0.6"), ("At least", "0"), ("Strongest", "1"), ("Strongest", "2")):
         control(page, name).fill(value)
-        settled(page)
+        wait_until_drawn(page)
         seen.append(pixels(page))
     page.get_by_role("button", name="head 1", exact=True).click(modifiers=["Shift"])
-    settled(page)
+    wait_until_drawn(page)
     assert named(page) == "Heads 1.0, 1.2, 1.1"
     seen.append(pixels(page))
     assert len(set(seen)) == 6
     page.locator("canvas").first.focus()
     press(page, *["ArrowDown"] * 5)
-    assert says(page).startswith("“f” → 1.0: ")
-    for head, part in zip((0, 2, 1), says(page).removeprefix("“f” → ").split("; ")):
+    assert status_text(page).startswith("“f” → 1.0: ")
+    for head, part in zip((0, 2, 1), status_text(page).removeprefix("“f” → ").split("; ")):
         best, found = weights(some, 1, head)[5].sort(descending=True), re.findall(r"“(\w)” ([\d.e-]+)", part)
         assert part.startswith(f"1.{head}: ")
         assert [(word, float(number)) for word, number in found] == [
@@ -344,7 +344,7 @@ def test_words_shading_matches_weights(open_view):
     agrees(own[3], [True] * 4 + [False] * 2)
     choose(page, "Show", "what looks at it")
     page.locator(".word").nth(2).click()
-    settled(page)
+    wait_until_drawn(page)
     agrees(own[:, 2], [False] * 2 + [True] * 4)
 
 
@@ -363,7 +363,7 @@ def test_words_arrow_keys_work_with_hidden_or_merged_keys(open_view, name, optio
         choose(page, name, option)
     else:
         control(page, name).check()
-        settled(page)
+        wait_until_drawn(page)
     page.locator(".word[tabindex='0']").focus()
     press(page, "Home")
     press(page, "ArrowRight")
@@ -406,14 +406,14 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     if has_map:
         assert (page.locator("canvas").nth(1).bounding_box()["y"] < box["y"] + box["height"]) == beside
     page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + box["height"] * 0.4)
-    settled(page)
+    wait_until_drawn(page)
     second = (
         "Layer 0, head 1 looks from “c” evenly at all 3 that it may look at.",
         "Layer 0, head 1" if has_map else None,
     )
     assert selected_head(page) == second
     page.mouse.move(0, 0)
-    settled(page)
+    wait_until_drawn(page)
     assert selected_head(page) == first
 
 
@@ -429,7 +429,7 @@ def test_buttons_find_heads_by_what_they_do(open_view):
     assert page.locator(".kinds button").all_inner_texts() == ["one letter back", "at the letter itself"]
     for head in ("Layer 1, head 1", "Layer 0, head 1", "Layer 1, head 1"):
         page.get_by_role("button", name="one letter back").click()
-        settled(page)
+        wait_until_drawn(page)
         assert selected_head(page)[1] == head
     press(page, "2")
     assert not page.locator(".kinds").is_visible()

@@ -7,22 +7,22 @@ from pathlib import Path
 
 import torch
 from browser import (
+    assert_table_equals,
     axe,
+    axe_violations,
     axe_violations_by_scheme,
     colours,
-    exactly,
     goto_view,
     horizontal_overflow,
     maps,
     page_picture,
     pixels,
     press,
-    serious,
-    settled,
     spots,
     tabbed,
     table,
     takes,
+    wait_until_drawn,
     weights,
 )
 from example_views import KINDS, ROWS, every, several, wide
@@ -39,7 +39,7 @@ def open_each_tab(page, kind):
     for mode in range(4 if kind == "heads" else 1):
         if kind == "heads":
             page.get_by_role("tab").nth(mode).click()
-            settled(page)
+            wait_until_drawn(page)
         yield mode
 
 
@@ -64,12 +64,12 @@ def test_canvas_focus_outline_is_not_clipped(open_view):
     page = open_view(KINDS["heads"]())
     for mode in range(3):
         page.get_by_role("tab").nth(mode).click()
-        settled(page)
+        wait_until_drawn(page)
         page.evaluate("document.activeElement.blur()")
         canvas, before = page.locator("canvas").first.bounding_box(), Image.open(page_picture(page)).convert("RGB")
         while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
             page.keyboard.press("Tab")
-        settled(page)
+        wait_until_drawn(page)
         after = Image.open(page_picture(page)).convert("RGB")
         left, top, right, bottom = ImageChops.difference(before, after).getbbox()
         assert right - left >= canvas["width"] - 8
@@ -92,14 +92,14 @@ def test_heads_are_combined_by_keyboard_alone(open_view, tmp_path):
                 break
         press(page, *keys)
     both = torch.stack([weights(some, 0, 0), weights(some, 1, 1)]).amax(0)[:, 1:]
-    exactly(page, both / both.sum(-1, keepdim=True))
+    assert_table_equals(page, both / both.sum(-1, keepdim=True))
 
 
 def test_saved_html_passes_axe(open_view, new_page, tmp_path):
     page, own = open_view(KINDS["heads"]()), new_page()
     goto_view(own, takes(page, "HTML", tmp_path))
     axe(own)
-    assert serious(own) == []
+    assert axe_violations(own) == []
 
 
 def test_page_follows_color_scheme(open_view):
@@ -109,7 +109,7 @@ def test_page_follows_color_scheme(open_view):
     for scheme in ("dark", "light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
-        settled(page)
+        wait_until_drawn(page)
         blank, cells = Image.open(page_picture(page)).convert("RGB").getpixel((3, 3)), colours(page, places)
         assert (sum(blank) > 600) == (scheme == "light")
         assert {cell for cell, colour in cells.items() if colour == blank} == {c for c in cells if c[0] != c[1]}
@@ -129,7 +129,7 @@ def test_briefly_hidden_view_keeps_its_width(open_view):
     page = open_view(view.head(wide(1, 1), 0, 0))
     before = page.locator("canvas").screenshot()
     assert page.evaluate(BLINK) == page.locator("canvas").evaluate("canvas => canvas.style.width") != "220px"
-    settled(page)
+    wait_until_drawn(page)
     assert page.locator("canvas").screenshot() == before
 
 
@@ -169,7 +169,7 @@ def test_large_view_has_few_dom_nodes(open_view):
     page = open_view(view.heads(maps(12, 12, 128, 128, causal=True)))
     for mode in range(4):
         page.get_by_role("tab").nth(mode).click()
-        settled(page)
+        wait_until_drawn(page)
         assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelectorAll('*').length") <= 500
 
 

@@ -3,8 +3,8 @@
 import re
 
 import torch
-from studio_pages import set_to, switch, wait_until_idle
-from writing_studios import TOKENIZER, written
+from studio_pages import switch, wait_until_idle, with_state
+from writing_studios import TOKENIZER, write_studio
 
 from tfviz import look
 
@@ -29,7 +29,7 @@ ENDS = """() => {
 
 def strongest(layer, head, query):
     """The three keys with most of a query's attention, a tenth at least, without the query."""
-    model, _ = written()
+    model, _ = write_studio()
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode(PROMPT)[None])
     weights = seen[f"blocks.{layer}.attention.pattern"][0, head, query]
@@ -40,7 +40,7 @@ def strongest(layer, head, query):
 
 def test_arcs_join_token_with_its_strongest_keys(studio):
     layer, head = 1, 2
-    page = studio(set_to(written()[1], prompt=PROMPT, layer=layer, head=head))
+    page = studio(with_state(write_studio()[1], prompt=PROMPT, layer=layer, head=head))
     for query in (7, 4, 1):
         page.locator(".token").nth(query).hover()
         wait_until_idle(page)
@@ -49,7 +49,7 @@ def test_arcs_join_token_with_its_strongest_keys(studio):
 
 
 def test_ablated_head_and_scrolled_text_have_no_arcs(studio):
-    page = studio(set_to(written()[1], prompt=PROMPT, layer=1, head=1))
+    page = studio(with_state(write_studio()[1], prompt=PROMPT, layer=1, head=1))
     page.locator(".token").nth(7).hover()
     wait_until_idle(page)
     assert len(page.evaluate(ENDS)) == len(strongest(1, 1, 7)) > 0
@@ -62,7 +62,7 @@ def test_ablated_head_and_scrolled_text_have_no_arcs(studio):
 
 
 def test_arcs_do_not_cross_letters(studio):
-    page = studio(set_to(written()[1], prompt="ab\ncd\nef", layer=1, head=1))
+    page = studio(with_state(write_studio()[1], prompt="ab\ncd\nef", layer=1, head=1))
     heights = []
     for query in range(8):
         page.locator(".token").nth(query).hover()

@@ -16,18 +16,18 @@ from studio_pages import (
     do_try,
     focused,
     leave,
-    says,
-    set_to,
+    randomize_weights,
     shaded,
     state,
+    status_text,
     switch,
     tab_to,
     types,
     wait_until_idle,
-    wide,
+    with_state,
 )
 from studio_pages import tensor as numbers
-from writing_studios import said, spoken
+from writing_studios import format_percent, spoken
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
@@ -46,23 +46,23 @@ SITES = "*.pattern"
 @cache
 def classifier():
     torch.manual_seed(1)  # of biases, whichever test is the first
-    model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
-    return model, set_to(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32"), label=0)
+    model = randomize_weights(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
+    return model, with_state(view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32"), label=0)
 
 
 @cache
 def filler():
     torch.manual_seed(1)
-    bert = wide(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
-    gpt = wide(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
+    bert = randomize_weights(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
+    gpt = randomize_weights(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
     made = view.fill(bert, WORDS, TEXT, masked=[3, 9], compare_with=(gpt, WORDS, CLS), dtype="float32")
     return bert, gpt, made
 
 
 @cache
 def pieces():
-    bert = wide(BERT(len(PIECES), context=30, layers=1, heads=2, dim=12))
-    gpt = wide(GPT(len(PAIRS), context=30, layers=1, heads=2, dim=12), seed=5)
+    bert = randomize_weights(BERT(len(PIECES), context=30, layers=1, heads=2, dim=12))
+    gpt = randomize_weights(GPT(len(PAIRS), context=30, layers=1, heads=2, dim=12), seed=5)
     return (
         bert,
         gpt,
@@ -139,12 +139,12 @@ def test_classify_matches_torch_with_words_and_heads_removed(studio):
     page = studio(made)
     whole = check_against_torch(page, model, encode_with_specials(TEXT))
     assert words(page) == TEXT.replace(",", " ,").split()
-    assert shares(page) == dict(zip(LABELS, map(said, whole.softmax(0).tolist())))
+    assert shares(page) == dict(zip(LABELS, map(format_percent, whole.softmax(0).tolist())))
     assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
     click_word(page, "not")
     without = TEXT.replace("not ", "")
     now = check_against_torch(page, model, encode_with_specials(without))
-    assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
+    assert shares(page) == dict(zip(LABELS, map(format_percent, now.softmax(0).tolist())))
     before, after = log_odds(whole), log_odds(now)
     assert plain(page.locator(".cost").text_content()) == (
         f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
@@ -281,7 +281,7 @@ def test_classify_shows_result_of_last_typed_text(studio):
     wait_until_idle(page)
     click(page, "Done")
     now = check_against_torch(page, model, encode_with_specials("a film that is fine"))
-    assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
+    assert shares(page) == dict(zip(LABELS, map(format_percent, now.softmax(0).tolist())))
     assert words(page) == ["a", "film", "that", "is", "fine"]
     assert page.locator("progress").is_hidden()
     assert [text for text in backgrounds(page) if not text] == []
@@ -294,27 +294,27 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     assert page.locator(".word.unknown").all_text_contents() == ["Handlung"]
     assert "not in the vocabulary: read as unknown" in word(page, "Handlung").get_attribute("title")
     check_against_torch(page, model, [CLS, *(WORDS[one] for one in ("the", "[UNK]", "was", "not"))])
-    assert plain(says(page)) == "The vocabulary lacks “Handlung”: read as unknown"
+    assert plain(status_text(page)) == "The vocabulary lacks “Handlung”: read as unknown"
     assert "Handlung (unknown)" in page.locator(".ranking .name").all_text_contents()
     types(page, "the Handlung und Musik war Käse")
-    assert plain(says(page)) == "The vocabulary lacks “Handlung”, “und”, “Musik”, 2 more: read as unknown"
+    assert plain(status_text(page)) == "The vocabulary lacks “Handlung”, “und”, “Musik”, 2 more: read as unknown"
     hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
     check_against_torch(page, model, encode_with_specials(hostile)[:24])
     assert page.locator(".passage :is(b, img, script)").count() == 0
     assert "".join(words(page)).startswith("<b>the</b>⟨202E⟩plot")
     types(page, "not very good " * 800)
-    assert says(page) == "the text is longer than the model reads: its first 23 words are shown"
+    assert status_text(page) == "the text is longer than the model reads: its first 23 words are shown"
     assert len(words(page)) == 23
     types(page, "\n ")
-    assert says(page) == "type a text"
+    assert status_text(page) == "type a text"
     assert page.locator(".unread").count() == 1  # what is shown is of another text
     assert len(words(page)) == 23
     types(page, "plot")
     check_against_torch(page, model, [CLS, WORDS["plot"]])
     click_word(page, "plot")
     check_against_torch(page, model, [CLS])
-    assert says(page) != ""
+    assert status_text(page) != ""
 
 
 def test_replacement_words_may_be_unknown(studio):
@@ -337,17 +337,17 @@ def type_in_place(page, old, new):
 
 
 def test_classify_reports_that_no_words_are_left(studio):
-    model = wide(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
+    model = randomize_weights(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
     page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", dtype="float32"))
     before = shares(page)
     click_word(page, "fine")
-    assert says(page) == "nothing is left to read: bring a word back"
+    assert status_text(page) == "nothing is left to read: bring a word back"
     assert word(page, "fine").get_attribute("aria-pressed") == "true"
     assert page.locator(".unread").count() == 1
     click_word(page, "fine")
     assert page.locator(".unread").count() == 0
     assert shares(page) == before
-    assert says(page) != "nothing is left to read: bring a word back"
+    assert status_text(page) != "nothing is left to read: bring a word back"
 
 
 def test_classify_works_by_keyboard_alone(studio):
@@ -365,7 +365,7 @@ def test_classify_works_by_keyboard_alone(studio):
     wait_until_idle(page)
     check_against_torch(page, model, encode_with_specials("a plot that is fine"))
     assert focused(page, ".word.swapped")
-    assert says(page).startswith("“plot”: in place of “film”; without it “bad” goes ")
+    assert status_text(page).startswith("“plot”: in place of “film”; without it “bad” goes ")
     tab_to(page, ".as-typed")
     press(page, "Enter")
     wait_until_idle(page)
@@ -410,7 +410,7 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
         top = dict.fromkeys([*torch.maximum(*lists).topk(7).indices.tolist(), WORDS[typed]])
         names = [spoken(name) for name in WORDS.tokens(torch.tensor(list(top)))]
         for which, found in enumerate(lists):
-            expected = dict(zip(names, (said(found[token].item()) for token in top)))
+            expected = dict(zip(names, (format_percent(found[token].item()) for token in top)))
             assert shares(page, f".shares >> nth={which}") == expected
     switch(page, 1, 0)
     check_against_torch(page, bert, ids, off=((1, 0),))
@@ -534,7 +534,7 @@ def test_fill_works_by_keyboard_alone(studio):
     ids = encode_with_specials("a film that is fine", back=(SEP,))
     ids[2] = MASK
     check_against_torch(page, bert, ids)
-    assert says(page) == "“film”: hidden"
+    assert status_text(page) == "“film”: hidden"
     ids[2] = guess_at(page, 0)
     tab_to(page, "button.share")
     press(page, "Enter")
@@ -563,9 +563,9 @@ def test_fill_hides_words_of_hostile_text(studio):
     assert WORDS.tokens(torch.tensor(ids)).count("[UNK]") > 4
     assert page.locator(".gap").count() == 1
     types(page, "plot 😀 " * 2000)
-    assert says(page) == "the text is longer than the model reads: its first 22 words are shown"
+    assert status_text(page) == "the text is longer than the model reads: its first 22 words are shown"
     types(page, "")
-    assert says(page) == "type a text"
+    assert status_text(page) == "type a text"
 
 
 def test_fill_reports_text_that_compared_model_cannot_encode(studio):
@@ -630,7 +630,7 @@ def test_svg_contains_text_answer_and_selected_head(studio, tmp_path, kind):
 @pytest.mark.parametrize("kind", MADE)
 def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     model, front = (classifier()[0], [CLS]) if kind == "classify" else (filler()[0], [CLS])
-    page = studio(set_to(MADE[kind](), layer=1, head=2))
+    page = studio(with_state(MADE[kind](), layer=1, head=2))
     ids = encode_with_specials(TEXT, front)
     if kind == "fill":
         ids = [*(MASK if place in (4, 11) else one for place, one in enumerate(ids)), SEP]
@@ -695,7 +695,7 @@ def test_undo_reverts_each_try(studio, kind):
 
 def test_classify_shading_follows_predicted_label_of_new_text(studio):
     model, made = classifier()
-    page = studio(set_to(made, label=-3))
+    page = studio(with_state(made, label=-3))
     for text in (TEXT, "a film with an ending", "never dull"):
         types(page, text)
         best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
@@ -705,7 +705,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
 
 def test_classify_summary_states_effect_of_ablating_head(studio):
     model, made = classifier()
-    page = studio(set_to(made, layer=1, head=2))
+    page = studio(with_state(made, layer=1, head=2))
     ids = encode_with_specials(TEXT)
     page.locator(".sentence-of-head", has_text="With this head off").wait_for()
     shares = [logits(model, ids, off)[0].softmax(0)[0].item() for off in ((), [(1, 2)])]
@@ -714,7 +714,7 @@ def test_classify_summary_states_effect_of_ablating_head(studio):
 
 def change_in_words(shares):
     """In percent or, where both read alike and are nearly certain, in log-odds."""
-    before, after = map(said, shares)
+    before, after = map(format_percent, shares)
     if before != after:
         return f"from {before} to {after}"
     if 0.005 <= shares[0] <= 0.995:
@@ -737,9 +737,9 @@ def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
     layer, head = min(places, key=lambda place: probability(place))  # which moves the log-odds most, downwards
     shares = [probability(), probability((layer, head))]
     made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32")
-    page = studio(set_to(made, layer=layer, head=head))
+    page = studio(with_state(made, layer=layer, head=head))
     page.locator(".sentence-of-head", has_text="With this head off").wait_for()
-    assert said(shares[0]) == said(shares[1])
+    assert format_percent(shares[0]) == format_percent(shares[1])
     told = plain(page.locator(".sentence-of-head").text_content())
     assert f"the log-odds of “{LABELS[0]}” " in told
     assert told.endswith(f" {change_in_words(shares)}.")
@@ -762,7 +762,7 @@ def test_custom_tries_come_first(studio):
 
 def test_classify_try_removes_most_important_word_without_shading(studio):
     model, made = classifier()
-    page = studio(set_to(made, label=-1))
+    page = studio(with_state(made, label=-1))
     do_try(page, "Strike out the word that counts most")
     ids = encode_with_specials(TEXT)
     scores = logits(model, ids)[0]

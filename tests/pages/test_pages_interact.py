@@ -5,7 +5,19 @@ import math
 
 import pytest
 import torch
-from browser import ALIVE, axe, focused, goto_view, page_picture, plain, press, says, serious, settled, takes
+from browser import (
+    VIEW_READY_JS,
+    axe,
+    axe_violations,
+    focused,
+    goto_view,
+    page_picture,
+    plain,
+    press,
+    status_text,
+    takes,
+    wait_until_drawn,
+)
 from example_views import BITE, every_control
 from PIL import Image, ImageStat
 from studio_pages import button, with_kernel
@@ -105,7 +117,7 @@ def test_slider_by_keyboard_and_mouse_matches_torch(open_interact):
     page.keyboard.press("ArrowRight")
     check_outputs(page, attention(words, torch.tensor(2.6)))
     assert plain(page.locator("label.slider output").text_content()) == "2.60"
-    assert says(page).startswith("sharpness is 2.60; scores: “cat” → “mat” 9.1 (was 8.9); shares: ")
+    assert status_text(page).startswith("sharpness is 2.60; scores: “cat” → “mat” 9.1 (was 8.9); shares: ")
     page.keyboard.press("Home")
     check_outputs(page, attention(words, torch.tensor(0.1)))
     box = slider.bounding_box()
@@ -122,7 +134,7 @@ def test_points_by_mouse_and_keyboard_match_torch(open_interact):
     assert moved[1:].tolist() == torch.tensor(list(WORDS.values()))[1:].tolist()
     torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 150, 2.0 - 30 * 3 / 150]), rtol=0, atol=0.026)
     check_outputs(page, attention(moved, torch.tensor(2.55)))
-    assert "“cat” is at (2, 1.4)" in says(page)
+    assert "“cat” is at (2, 1.4)" in status_text(page)
     assert middle(cat) == pytest.approx((x + 50, y + 30), abs=1.5)
     drag(page, cat, 5000, -5000)
     assert last_argument(page, "words")[0].tolist() == [3.0, 3.0]
@@ -149,7 +161,7 @@ def test_choices_select_matching_program(open_interact):
     check_outputs(page, {"output": branching(x, True, "sin", 2)})
     page.get_by_label("kind").select_option("<b>")
     check_outputs(page, {"output": branching(x, True, "power", 2)})
-    assert says(page).startswith("kind is “<b>”")
+    assert status_text(page).startswith("kind is “<b>”")
     page.get_by_label("times").focus()
     page.keyboard.press("ArrowRight")
     check_outputs(page, {"output": branching(x, True, "power", 3)})
@@ -176,12 +188,12 @@ def test_sorted_bars_are_read_in_drawn_order(open_interact):
     press(page, "End")
     page.locator("canvas").focus()
     press(page, "ArrowUp")
-    assert says(page) == "“high” 3"
+    assert status_text(page) == "“high” 3"
     press(page, "ArrowDown")
-    assert says(page) == "“middle” 2"
+    assert status_text(page) == "“middle” 2"
     page.get_by_role("slider").focus()
     press(page, "Home")
-    assert says(page).endswith("“low” is first (was “high”)")
+    assert status_text(page).endswith("“low” is first (was “high”)")
 
 
 def test_cells_by_keyboard_typing_and_mouse_match_torch(open_interact):
@@ -193,7 +205,7 @@ def test_cells_by_keyboard_typing_and_mouse_match_torch(open_interact):
     press(page, "ArrowRight", "ArrowDown", "ArrowDown", "+")
     matrix[1, 1] += 0.5
     check_outputs(page, product(matrix, row))
-    assert says(page).startswith("b, y is −4.5; product: “b” ")
+    assert status_text(page).startswith("b, y is −4.5; product: “b” ")
     press(page, "Shift+_")
     matrix[1, 1] -= 5
     check_outputs(page, product(matrix, row))
@@ -208,7 +220,7 @@ def test_cells_by_keyboard_typing_and_mouse_match_torch(open_interact):
     press(page, "Enter")
     page.keyboard.type("nonsense")
     press(page, "Enter")
-    assert says(page) == "“nonsense” is no number"
+    assert status_text(page) == "“nonsense” is no number"
     check_outputs(page, product(matrix, row))
     drag(page, page.get_by_role("button", name="a, z: 3"), -21, 3)
     matrix[0, 2] -= 5 * 0.5
@@ -234,7 +246,7 @@ def test_order_by_keyboard_and_mouse_matches_torch(open_interact):
     chip("cat").focus()
     press(page, "Alt+ArrowRight", "Alt+ArrowRight")
     check_outputs(page, ordered(torch.tensor([0, 2, 3, 1, 4])))
-    assert "“cat” is number 4 of 5" in says(page)
+    assert "“cat” is number 4 of 5" in status_text(page)
     assert focused(page, "aria-label") == "cat, 4 of 5"
     press(page, "ArrowLeft", "Space", "ArrowLeft", "ArrowLeft", "ArrowLeft", "Space", "ArrowRight")
     check_outputs(page, ordered(torch.tensor([3, 0, 2, 1, 4])))
@@ -312,7 +324,7 @@ def test_typed_text_matches_python_and_errors_are_shown(open_interact):
     }.items():
         area.fill(wrong)
         ready(page)
-        assert told in says(page)
+        assert told in status_text(page)
         assert area.input_value() == wrong
     area.fill("gab")
     check_outputs(page, read("gab"))
@@ -327,7 +339,7 @@ def test_text_below_min_tokens_is_rejected(open_interact):
     check_outputs(page, {"output": ends(TOKENIZER.encode("abc").long()[None])})
     area.fill("ab")
     ready(page)
-    assert "sentence has 2 tokens, and needs 3" in says(page)
+    assert "sentence has 2 tokens, and needs 3" in status_text(page)
     area.fill("gab")
     check_outputs(page, {"output": ends(TOKENIZER.encode("gab").long()[None])})
 
@@ -338,7 +350,7 @@ def test_engine_error_is_shown_and_recovered_from(open_interact):
     unknown = next(c for c in TOKENIZER.characters if TOKENIZER.encode(c).item() > TOKENIZER.encode("g").item())
     page.get_by_label("sentence").fill(f"ab{unknown}")
     ready(page)
-    assert len(says(page)) > 10
+    assert len(status_text(page)) > 10
     asked = page.evaluate("window.asked.length")
     page.set_viewport_size({"width": 700, "height": 900})  # the same values are tried again
     page.wait_for_function(f"window.asked.length > {asked}")
@@ -369,11 +381,11 @@ def test_table_cursor_and_exports_agree(open_interact, new_page, tmp_path):
     ]
     page.locator("canvas[aria-label^=shares]").focus()
     press(page, "ArrowRight", "ArrowDown", "End")
-    assert says(page) == f"shares: “sat” → “mat” {format_value(float(expected['shares'][1, 2]))}"
+    assert status_text(page) == f"shares: “sat” → “mat” {format_value(float(expected['shares'][1, 2]))}"
     page.locator("canvas[aria-label^=mixture]").focus()
     press(page, "ArrowDown", "ArrowDown")
     x, y = expected["mixture"][2].tolist()
-    assert says(page) == f"mixture: “mat” ({format_value(x)}, {format_value(y)})"
+    assert status_text(page) == f"mixture: “mat” ({format_value(x)}, {format_value(y)})"
     lines = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     assert ["scores"] in lines
     assert ["mat", *(f"{float(f'{cell:.4g}'):.10g}" for cell in expected["scores"][2].tolist())] in lines
@@ -419,7 +431,7 @@ def test_undo_redo_and_shared_link_restore_values(open_interact, new_page):
     other = new_page()
     other.add_init_script(RECORDS)
     other.goto(address)
-    other.wait_for_function(ALIVE)
+    other.wait_for_function(VIEW_READY_JS)
     check_outputs(other, attention(moved, torch.tensor(1.1)))
 
 
@@ -468,7 +480,7 @@ def test_controls_are_left_of_results_or_above_on_phone(open_interact, shown):
 
 def resize(page, width):
     page.set_viewport_size({"width": width, "height": 900})
-    settled(page)
+    wait_until_drawn(page)
     ready(page)
 
 
@@ -535,7 +547,7 @@ def test_boolean_cells_by_click_drag_and_keyboard_match_torch(open_interact):
     page.get_by_role("button", name="a, y").click()
     table[0, 1] = True
     check_outputs(page, counted(table, row))
-    assert says(page).startswith("a, y is on; rows: “a” ")
+    assert status_text(page).startswith("a, y is on; rows: “a” ")
     first, last = (page.get_by_role("button", name=name) for name in ("c, x", "c, z"))
     drag(page, first, middle(last)[0] - middle(first)[0], 0, steps=12)
     table[2] = True
@@ -550,7 +562,7 @@ def test_boolean_cells_by_click_drag_and_keyboard_match_torch(open_interact):
     assert focused(page, "aria-label") == "p"
     assert page.get_by_role("button", name="q").get_attribute("aria-pressed") == "true"
     axe(page)
-    assert serious(page) == []
+    assert axe_violations(page) == []
 
 
 def graph_weights(x):
@@ -572,13 +584,13 @@ def test_every_drawing_is_read_by_keyboard_in_both_color_schemes(open_interact):
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
-        settled(page)
+        wait_until_drawn(page)
         blank = ImageStat.Stat(Image.open(page_picture(page)).convert("L")).median[0]
         assert (blank > 200) == (scheme == "light")
         for canvas in page.locator(".results canvas").all():
             canvas.focus()
             press(page, "ArrowRight", "ArrowDown", "Home")
-            assert len(says(page)) > 8
+            assert len(status_text(page)) > 8
             before = canvas.evaluate("canvas => canvas.toDataURL()")
             canvas.blur()
             assert canvas.evaluate("canvas => canvas.toDataURL()") != before  # the cursor is gone
@@ -596,7 +608,7 @@ def test_hostile_words_are_shown_literally(open_interact):
     assert page.locator("img").count() == 0
     page.locator(".ordered").first.focus()
     press(page, "Alt+ArrowRight")
-    assert "</script>" in says(page)
+    assert "</script>" in status_text(page)
 
 
 def test_removed_view_terminates_its_worker(open_interact):
@@ -649,12 +661,12 @@ def test_summary_does_not_change_on_hover(open_interact):
     page = open_interact(view.interact(tables_of, key_size=(1.0, 9.0), draw=drawn))
     first = "Table: largest for “b” and “y” (20). Flat: 1 everywhere."
     assert sentence(page) == first
-    assert says(page) == ""
+    assert status_text(page) == ""
     page.locator(".result canvas").first.hover(position={"x": 60, "y": 60})
-    assert says(page).startswith("table: “")
+    assert status_text(page).startswith("table: “")
     assert sentence(page) == first
     page.mouse.move(1, 1)
-    assert says(page) == ""
+    assert status_text(page) == ""
     page.get_by_label("key size").fill("2")
     ready(page)
     assert sentence(page) == "Table: largest for “b” and “y” (8). Flat: 1 everywhere."
@@ -709,7 +721,7 @@ def test_stack_summary_compares_sum_with_budget(open_interact, tmp_path):
     assert sentence(page) == "No: 144 of 80 GB. The largest part is “activations”, 84 GB (58%)."
     page.locator("canvas[aria-label^=memory]").focus()
     press(page, "ArrowDown")
-    assert plain(says(page)).replace("\N{NO-BREAK SPACE}", " ") == "memory: “activations” 84 GB"
+    assert plain(status_text(page)).replace("\N{NO-BREAK SPACE}", " ") == "memory: “activations” 84 GB"
     svg = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert "No: 144 of 80\u00a0GB" in svg
     page.get_by_role("slider", name="machines").fill("2")
@@ -723,7 +735,7 @@ def test_cells_are_clamped_to_stated_limits(open_interact):
     assert "0.5 to 5, in steps of 0.5" in page.locator(".control").inner_text()
     page.get_by_role("button", name="two: 5").focus()
     press(page, "+")
-    assert says(page) == "two goes from 0.5 to 5"
+    assert status_text(page) == "two goes from 0.5 to 5"
     press(page, "9", "9", "Enter", "ArrowLeft", "Shift+_")
     assert last_argument(page, "stars").tolist() == [0.5, 5.0]
 

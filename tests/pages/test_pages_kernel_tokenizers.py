@@ -3,9 +3,9 @@
 import pytest
 import torch
 from browser import goto_view, plain
-from studio_pages import button, click, says, set_to, types, wait_until_idle, wide, with_kernel
+from studio_pages import button, click, randomize_weights, status_text, types, wait_until_idle, with_kernel, with_state
 from unportable_tokenizers import regex, unigram
-from writing_studios import bars, path_of, said
+from writing_studios import bars, format_percent, path_of
 
 from tfviz import view
 from tfviz.layers.masks import causal, dilated, per_head, window
@@ -30,7 +30,7 @@ def type_prompt(page, text):
 
 def test_write_encodes_typed_text_like_python(new_page):
     vocab = SubwordTokenizer(regex())  # others: tests/text/test_tokenizer_export.py
-    model = wide(
+    model = randomize_weights(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
@@ -43,7 +43,7 @@ def test_write_encodes_typed_text_like_python(new_page):
     click(page, *["One token"] * 3)  # this tokenizer lacks nothing of the text
     assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
     type_prompt(page, "")
-    assert says(page) == "type a text: the model goes on from it"
+    assert status_text(page) == "type a text: the model goes on from it"
     type_prompt(page, "the")
     page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
 
@@ -64,7 +64,7 @@ SLOW_ENCODING = """() => { const ask = window.kernelAsk;
 
 def test_page_is_busy_while_python_encodes(new_page):
     vocab = SubwordTokenizer(unigram())
-    model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
+    model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat", kernel=True)
     page = open_studio(new_page(), live)
     page.evaluate(SLOW_ENCODING)
@@ -74,7 +74,9 @@ def test_page_is_busy_while_python_encodes(new_page):
 
 def test_write_shows_latest_prompt_after_fast_typing(new_page):
     vocab = SubwordTokenizer(regex())
-    live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
+    live = view.write(
+        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
+    )
     page = open_studio(new_page(), live)
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
@@ -82,12 +84,12 @@ def test_write_shows_latest_prompt_after_fast_typing(new_page):
     wait_until_idle(page)
     assert page.locator(".editor").text_content() == "the mat and the dog"
     assert live._ids() == vocab.encode("the mat and the dog").tolist()
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 def test_classify_replaces_words_and_matches_torch(new_page):
     vocab = SubwordTokenizer(unigram())
-    model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
+    model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
     page = open_studio(new_page(), live)
     words = page.locator(".passage .word")
@@ -99,7 +101,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     with torch.no_grad():
         shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
     verdict = page.locator(".shares:not(.ranking) .number").all_text_contents()
-    assert verdict == [said(share) for share in shares]
+    assert verdict == [format_percent(share) for share in shares]
     assert plain(words.nth(1).text_content()) == "dog"
     types(page, HOSTILE)
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
@@ -118,8 +120,8 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
     }
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
     vocab, other = SubwordTokenizer(made), SubwordTokenizer(regex())
-    bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
-    left = wide(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
+    bert = randomize_weights(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
+    left = randomize_weights(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
     live = view.fill(bert, tokenizer, "the cat sat on the mat", masked=1, compare_with=(left, other), kernel=True)
     page = open_studio(new_page(), live)
     ids = live._last[1][0][0].tolist()
@@ -134,17 +136,19 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
 
 def test_python_encoding_error_is_shown(new_page):
     vocab = SubwordTokenizer(regex())
-    live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
+    live = view.write(
+        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
+    )
     page = open_studio(new_page(), live)
     live._tokenizers = []
     type_prompt(page, "the dog")
-    assert "there is no tokenizer 0" in says(page)
+    assert "there is no tokenizer 0" in status_text(page)
 
 
 def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path):
     """Of a model whose sizes are rounded up, and which likes best what there is not."""
     letters = CharacterTokenizer("abcdefghijklmnopqrst")
-    model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
+    model = randomize_weights(GPT(22, context=12, layers=1, heads=2, dim=12))
     with torch.no_grad():
         model.tokens.weight[20:] *= 9
     made = view.write(model, letters, "abcd", dtype="float32", temperature=0)
@@ -154,8 +158,10 @@ def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path):
     with torch.no_grad():
         logits = model(letters.encode("abcd")[None])[0]
     shares = logits[-1, :20].softmax(-1)
-    assert sum(float(said(share).removesuffix("%")) for share in shares) > 90
-    assert bars(page)[letters.tokens(shares.argmax()[None])[0]] == said(1.0)  # temperature 0 takes the likeliest
+    assert sum(float(format_percent(share).removesuffix("%")) for share in shares) > 90
+    assert bars(page)[letters.tokens(shares.argmax()[None])[0]] == format_percent(
+        1.0
+    )  # temperature 0 takes the likeliest
     cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
     choices = f"{float(f'{cost.exp().item():.1e}'):g}"
     assert page.locator(".cost").text_content() == (
@@ -177,10 +183,10 @@ def forbidden_cells(page):
 def test_each_head_shows_its_own_mask(new_page, tmp_path):
     letters = CharacterTokenizer("abcdefghijkl")
     mask = causal & per_head(window(2), dilated(3))
-    model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
+    model = randomize_weights(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
     made = view.write(model, letters, "abcdefghijkl")
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
         page = new_page()
-        goto_view(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
+        goto_view(page, with_state(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
         wait_until_idle(page)
         assert torch.equal(forbidden_cells(page), ~allowed)

@@ -8,8 +8,8 @@ import torch
 from browser import axe, axe_violations_by_scheme, horizontal_overflow, maps, tabbed
 from example_views import every_control
 from small_translators import tokenizers, translated
-from studio_pages import click, set_to, switch, types, wait_until_idle, wide
-from writing_studios import TOKENIZER, gpt, written
+from studio_pages import click, randomize_weights, switch, types, wait_until_idle, with_state
+from writing_studios import TOKENIZER, gpt, write_studio
 
 from tfviz import view
 from tfviz.lessons import gallery
@@ -22,7 +22,6 @@ LONG = "x" * 3000
 NAMES = [LONG, "b", "c", "d", "e"]
 SENTENCES = {f"{'Many words that name a thing ' * 9}{i}": i for i in range(3)}
 TABLE = torch.eye(5)
-WIDTHS = (2000, 1280, 1000, 700, 500, 400)
 LONG_NAMED = {
     "bars": lambda: view.bars(NAMES, {LONG: TABLE[0], "b": TABLE[1]}, LONG, y=LONG, references={LONG: 0.3}),
     "bar_table": lambda: view.bar_table(NAMES, {LONG: TABLE[0]}, LONG),
@@ -56,14 +55,14 @@ def open_all_details(page):
 def test_long_names_do_not_scroll_page_horizontally(open_view, tmp_path, name):
     page = open_view(LONG_NAMED[name]())
     open_all_details(page)
-    assert horizontal_overflow(page, *WIDTHS) == {}
+    assert horizontal_overflow(page, 1280, 500) == {}
     assert LONG in (tmp_path / "x.html").read_text(encoding="utf-8")  # nothing is lost
 
 
 @pytest.mark.parametrize("name", LONG_TITLED)
 def test_long_titles_do_not_scroll_page_horizontally_and_are_kept_as_tooltips(open_view, name):
     page = open_view(LONG_TITLED[name]())
-    assert horizontal_overflow(page, *WIDTHS) == {}
+    assert horizontal_overflow(page, 1000, 400) == {}
     titles = page.locator(".tfviz [title]").evaluate_all("all => all.map(one => one.title)")
     assert any(title.startswith(sentence) for sentence in SENTENCES for title in titles)
 
@@ -75,11 +74,11 @@ def test_gallery_with_long_names_does_not_scroll_horizontally(new_page, tmp_path
     page = new_page()
     page.goto(f"file://{path}")
     open_all_details(page)
-    assert horizontal_overflow(page, *WIDTHS) == {}
+    assert horizontal_overflow(page, 1280, 500) == {}
 
 
 def open_write():
-    return set_to(written()[1], prompt="face.badface.badface.bad", off=[["blocks.1.attention.pattern", 0]])
+    return with_state(write_studio()[1], prompt="face.badface.badface.bad", off=[["blocks.1.attention.pattern", 0]])
 
 
 def use_write(page):
@@ -92,7 +91,7 @@ def use_write(page):
 
 def open_translate():
     drei = [tokenizers()[1]["drei"]]
-    return set_to(translated()[1], off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei])
+    return with_state(translated()[1], off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei])
 
 
 def open_patch():
@@ -114,7 +113,7 @@ SIZES = {"context": 24, "layers": 2, "heads": 3, "dim": 24}
 
 
 def open_classify():
-    return view.classify(wide(Classifier(len(WORDS), 2, **SIZES)), WORDS, ["bad", "good"], TEXT)
+    return view.classify(randomize_weights(Classifier(len(WORDS), 2, **SIZES)), WORDS, ["bad", "good"], TEXT)
 
 
 def use_classify(page):
@@ -130,8 +129,10 @@ def use_classify(page):
 
 
 def open_fill():
-    other = wide(GPT(len(WORDS), **SIZES))
-    return view.fill(wide(BERT(len(WORDS), **SIZES)), WORDS, TEXT, masked=[3, 9], compare_with=(other, WORDS))
+    other = randomize_weights(GPT(len(WORDS), **SIZES))
+    return view.fill(
+        randomize_weights(BERT(len(WORDS), **SIZES)), WORDS, TEXT, masked=[3, 9], compare_with=(other, WORDS)
+    )
 
 
 def use_fill(page):
@@ -170,10 +171,10 @@ def test_studio_is_reached_by_tab_key_passes_axe_and_does_not_scroll_horizontall
     page.evaluate("document.activeElement.blur()")
     expected, reached = tabbed(page)
     assert set(reached) >= expected
-    assert all(reached.values())  # with an outline
+    assert all(reached[place] for place in expected)  # with an outline
     axe(page)
     assert axe_violations_by_scheme(page) == {}
-    assert horizontal_overflow(page, *WIDTHS) == {}
+    assert horizontal_overflow(page, 2000, 1280, 700, 400) == {}
 
 
 def open_tables(page):

@@ -7,22 +7,22 @@ import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
 from studio_pages import (
-    SPY,
+    RECORD_ENGINE_JS,
     button,
     click,
     do_try,
     opened_link,
-    says,
-    set_to,
+    randomize_weights,
     state,
+    status_text,
     tab_to,
     tensor,
     wait_until_idle,
-    wide,
     with_kernel,
+    with_state,
 )
 from unportable_tokenizers import unigram
-from writing_studios import TOKENIZER, bars, gpt, said
+from writing_studios import TOKENIZER, bars, format_percent, gpt
 
 from tfviz import study, view
 from tfviz.models import GPT
@@ -128,7 +128,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
         in sentence(page)
     )
     assert f"{said(share)} of the clean run's answer is back" in sentence(page)
-    assert page.locator(".gauge b").text_content() == said(share)
+    assert page.locator(".gauge b").text_content() == format_percent(share)
     assert bars(page) != before
     assert plain(page.locator(".how-to").text_content()).startswith("layer 0, position 2 “c/d”: ")
     other = opened_link(page, new_page)
@@ -150,7 +150,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
 def test_metric_follows_chosen_answers(studio):
     """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
     model, made = patch_studio(answers=None)
-    page = studio(set_to(made, place=["heads", 1, 2]))
+    page = studio(with_state(made, place=["heads", 1, 2]))
     ids = [TOKENIZER.encode(text)[None] for text in (CLEAN, CORRUPT)]
     with torch.no_grad():
         clean, corrupt = (model(one)[0, -1] for one in ids)
@@ -185,19 +185,19 @@ def test_typed_texts_are_patched_and_mistakes_reported(studio):
     }.items():
         clean.fill(text)
         wait_until_idle(page)
-        assert told in says(page)
+        assert told in status_text(page)
     canvas(page, STREAMS).press("Enter")
     page.get_by_role("button", name=f"Fill: {HEADS}").click(force=True)
     wait_until_idle(page)
     assert len(page.evaluate("told")) == runs
     clean.fill("cafe"), corrupt.fill("face")
     wait_until_idle(page)
-    assert says(page) == ""
+    assert status_text(page) == ""
     fill(page, HEADS)
     control(page, "Corrupt answer").fill("ab")
     control(page, "Corrupt answer").press("Enter")
     wait_until_idle(page)
-    assert says(page) == "an answer is one token, and this is 2: a · b"
+    assert status_text(page) == "an answer is one token, and this is 2: a · b"
     do_try(page, "Find the head that brings most back")
     table = study_patch(model, "*.output_heads", clean="cafe", corrupt="face")
     back = table.values * (1 if table.notes["clean"] > table.notes["corrupt"] else -1)
@@ -221,13 +221,13 @@ def test_quick_tables_fill_without_a_press_and_refill_for_new_text(studio):
     page.wait_for_timeout(300)
     wait_until_idle(page)
     assert filled() == ["true", "true"]
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 def test_filling_can_be_stopped_and_resumed(studio, new_page, tmp_path):
     _, made = patch_studio()
     page, cells = new_page(), 2 * len(CLEAN)
-    page.add_init_script(SPY)
+    page.add_init_script(RECORD_ENGINE_JS)
     page.add_init_script(SLOW)
     goto_view(page, made.save(tmp_path / "x.html"))
     wait_until_idle(page)
@@ -248,7 +248,7 @@ def test_filling_can_be_stopped_and_resumed(studio, new_page, tmp_path):
 
 def test_swapped_texts_are_patched_in_reverse(studio):
     model, made = patch_studio()
-    page = studio(set_to(made, place=["heads", 0, 1]))
+    page = studio(with_state(made, place=["heads", 0, 1]))
     do_try(page, "Swap the texts")
     table = study_patch(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
     assert f"{signed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
@@ -256,7 +256,7 @@ def test_swapped_texts_are_patched_in_reverse(studio):
 
 def test_invalid_place_patches_nothing(studio):
     _, made = patch_studio()
-    page = studio(set_to(made, place=["heads", 0, -1], answer=10**6, other=0.5))
+    page = studio(with_state(made, place=["heads", 0, -1], answer=10**6, other=0.5))
     assert "after the clean text" in sentence(page)
     assert button(page, "Without the patch").count() == 0
 
@@ -272,7 +272,7 @@ def test_space_is_accepted_as_answer_token(studio):
 
 
 def test_svg_contains_both_tables(studio, tmp_path):
-    page = studio(set_to(patch_studio()[1], place=["streams", 0, 2]))
+    page = studio(with_state(patch_studio()[1], place=["streams", 0, 2]))
     fill(page, STREAMS)
     text = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert STREAMS in text
@@ -304,15 +304,15 @@ def test_kernel_fills_tables_with_numbers_of_study_patch(new_page, tmp_path):
 
 def test_kernel_reads_texts_and_answers_by_any_tokenizer(new_page):
     tokenizer = SubwordTokenizer(unigram())
-    model = wide(GPT(len(tokenizer), context=12, layers=1, heads=2, dim=8))
+    model = randomize_weights(GPT(len(tokenizer), context=12, layers=1, heads=2, dim=8))
     live = view.patch(model, tokenizer, "the mat", "the sat", kernel=True)
     page = open_kernel_studio(new_page(), live)
     page.locator(".editor").nth(1).fill("the cat")
     wait_until_idle(page)
-    assert says(page).startswith("the clean text has 7 tokens and the corrupt one 5")
+    assert status_text(page).startswith("the clean text has 7 tokens and the corrupt one 5")
     page.locator(".editor").nth(0).fill("cat the")
     wait_until_idle(page)
-    assert says(page) == ""
+    assert status_text(page) == ""
     page.locator(".answer.clean input").fill(" cat")
     page.keyboard.press("Enter")
     wait_until_idle(page)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from browser import maps, press, says, settled, takes, weights
+from browser import maps, press, status_text, takes, wait_until_drawn, weights
 
 from tfviz import view
 from tfviz.look import AttentionMaps
@@ -89,7 +89,7 @@ def test_masked_keys_are_forbidden_not_omitted(open_view):
     page = open_view(view.head(cross_maps(causal=True), 0, 0, top_k=2))
     page.locator("canvas").first.focus()
     press(page, "Home", "End")
-    assert says(page).endswith("may not look")
+    assert status_text(page).endswith("may not look")
 
 
 def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
@@ -100,7 +100,7 @@ def test_long_text_opens_as_blocks_and_shows_exact_rows(open_view, tmp_path):
     assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelector('canvas').width > 100")
     page.get_by_role("tab", name="One head").click()
     page.wait_for_function(LOADED)
-    settled(page)
+    wait_until_drawn(page)
     found = read_csv(page, tmp_path)
     expected = keep_top(some[0, 0].double(), 4)
     assert torch.equal(found.isnan() | (found == 0), expected.nan_to_num() < 4e-6)

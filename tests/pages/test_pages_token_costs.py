@@ -8,9 +8,9 @@ import numpy
 import torch
 from browser import plain
 from PIL import Image
-from studio_pages import set_to, switch, wait_until_idle, wide, with_kernel
+from studio_pages import randomize_weights, switch, wait_until_idle, with_kernel, with_state
 from torch.nn import functional
-from writing_studios import TOKENIZER, written
+from writing_studios import TOKENIZER, write_studio
 
 from tfviz import look, view
 from tfviz.models import GPT
@@ -42,8 +42,8 @@ def told(page):
 
 
 def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt=PROMPT))
+    model, made = write_studio()
+    page = studio(with_state(made, prompt=PROMPT))
     before = costs(model)
     torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-4)
     assert heights(page, "--bar-line").isnan().all()
@@ -59,7 +59,7 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
 
 
 def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
-    page = studio(set_to(written()[1], prompt=PROMPT))
+    page = studio(with_state(write_studio()[1], prompt=PROMPT))
     number = int(heights(page).argmax())
     token = page.locator(".editor .token").nth(number)
     shot = Image.open(io.BytesIO(token.screenshot())).convert("L")
@@ -70,8 +70,8 @@ def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
 
 
 def test_cost_of_token_under_pointer_is_said(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt=PROMPT))
+    model, made = write_studio()
+    page = studio(with_state(made, prompt=PROMPT))
     each = costs(model)
     for token in (1, 5, 7):
         page.locator(".token").nth(token).hover()
@@ -83,7 +83,7 @@ def test_cost_of_token_under_pointer_is_said(studio):
 
 
 def test_text_of_one_token_has_no_bars(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     page.locator(".editor").fill("a")
     wait_until_idle(page)
     assert not page.locator(".costs").is_visible()
@@ -91,7 +91,7 @@ def test_text_of_one_token_has_no_bars(studio):
 
 
 def test_bars_beyond_the_context_are_none(studio):
-    model = wide(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
+    model = randomize_weights(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
     page = studio(view.write(model, TOKENIZER, "abc", dtype="float32"))
     page.locator(".editor").fill("abcdef. " * 3)
     wait_until_idle(page)
@@ -104,7 +104,7 @@ def test_bars_beyond_the_context_are_none(studio):
 
 
 def test_picture_of_the_text_has_its_bars(studio, tmp_path):
-    page = studio(set_to(written()[1], prompt=PROMPT))
+    page = studio(with_state(write_studio()[1], prompt=PROMPT))
     with page.expect_download() as download:
         page.locator("summary", has_text="Share").click()
         page.get_by_role("button", name="SVG").click()
@@ -117,7 +117,7 @@ def test_picture_of_the_text_has_its_bars(studio, tmp_path):
 
 def test_kernel_that_sends_last_logits_has_no_bars(new_page):
     page = new_page()
-    with_kernel(page, view.write(written()[0], TOKENIZER, PROMPT, kernel=True), "studios-widget", "state")
+    with_kernel(page, view.write(write_studio()[0], TOKENIZER, PROMPT, kernel=True), "studios-widget", "state")
     page.locator(".studio .token").first.wait_for()
     wait_until_idle(page)
     assert page.locator(".cost").text_content().endswith(" nats")

@@ -18,7 +18,7 @@ from small_translators import (
     translated,
     word,
 )
-from studio_pages import click, do_try, says, set_to, switch, tensor, wait_until_idle
+from studio_pages import click, do_try, status_text, switch, tensor, wait_until_idle, with_state
 from writing_studios import spoken
 
 from tfviz import generate, look, view
@@ -165,7 +165,7 @@ def table_of(page, where):
 def test_forced_word_continues_search_from_its_prefix(studio, num_beams, length_penalty):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, num_beams=num_beams, length_penalty=length_penalty))
+    page = studio(with_state(shown, num_beams=num_beams, length_penalty=length_penalty))
     written = search(made, "one two three", num_beams=num_beams, length_penalty=length_penalty)[-1][0][0]
     page.locator(".written .word").nth(1).click()
     wait_until_idle(page)
@@ -186,7 +186,7 @@ def test_forced_word_continues_search_from_its_prefix(studio, num_beams, length_
 
 def test_step_buttons_walk_search_tree(studio):
     made, shown = translated()
-    page = studio(set_to(shown, num_beams=3, steps=0))
+    page = studio(with_state(shown, num_beams=3, steps=0))
     columns = search(made, "one two three", num_beams=3, length_penalty=0.6)
     assert (nodes(page), word(page)) == ([], ["…"])
     for count in (1, 2, 3):
@@ -203,7 +203,7 @@ def test_step_buttons_walk_search_tree(studio):
 def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, num_beams=3))
+    page = studio(with_state(shown, num_beams=3))
     columns = search(made, "one two three", num_beams=3, length_penalty=0.6)
     page.locator(".node[data-place='1 2']").click()
     wait_until_idle(page)
@@ -221,7 +221,7 @@ def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
 def test_translate_works_by_keyboard_alone(studio):
     made, shown = translated()
     _, target = tokenizers()
-    page = studio(set_to(shown, num_beams=1, length_penalty=0.0, steps=0))
+    page = studio(with_state(shown, num_beams=1, length_penalty=0.0, steps=0))
     page.locator(".editor").focus()
     press(page, "Control+A")
     page.keyboard.type("four nine")
@@ -256,7 +256,7 @@ def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
     source, target = tokenizers()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
-    page = studio(set_to(shown, off=off, num_beams=1, length_penalty=0.0))
+    page = studio(with_state(shown, off=off, num_beams=1, length_penalty=0.0))
     told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
     of_decoder = [site for site, _ in off if site.startswith("decoder")]
     edited = [one for one in told if len(one["edits"]) == len(of_decoder)][-1]  # others measure what a head is worth
@@ -324,7 +324,7 @@ def test_arrow_keys_move_between_heads_of_all_parts(studio):
 
 def test_last_typed_sentence_is_translated(studio):
     made, shown = translated()
-    page = studio(set_to(shown, num_beams=5))
+    page = studio(with_state(shown, num_beams=5))
     page.locator(".editor").fill("")
     page.locator(".editor").press_sequentially("nine six eight two", delay=1)
     wait_until_idle(page)
@@ -338,11 +338,11 @@ def test_hostile_and_unknown_text_is_accepted(studio):
     for text in (*markup, "\0\u202e one \u2066", "one " * 2500):
         type_sentence(page, text)
         assert texts(page)
-        assert "cannot show" not in says(page)
+        assert "cannot show" not in status_text(page)
         assert page.locator(".editor").text_content() == text
-    assert "longer than the model reads" in says(page)
+    assert "longer than the model reads" in status_text(page)
     type_sentence(page, "one zebra")
-    assert "lacks 1 of these words" in says(page)
+    assert "lacks 1 of these words" in status_text(page)
     assert page.evaluate("window.told.at(-1).run") in ("encode", "decode")
 
 
@@ -379,7 +379,7 @@ def test_empty_sentence_is_reported(studio):
     how = {"num_beams": 4, "length_penalty": 0.6, "max_new_tokens": LENGTH, "eos": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
-    assert says(page) == "type a sentence to translate"
+    assert status_text(page) == "type a sentence to translate"
 
 
 def user_state(page):
@@ -389,7 +389,7 @@ def user_state(page):
 
 def test_undo_reverts_each_try(studio):
     made, shown = translated()
-    page = studio(set_to(shown, num_beams=2, steps=2))
+    page = studio(with_state(shown, num_beams=2, steps=2))
     first, seen = user_state(page), []
     for name in page.locator(".examples button").all_text_contents():
         do_try(page, name)
@@ -472,7 +472,7 @@ def test_step_after_finished_translation_restarts(studio):
 
 def test_saved_page_restores_state(studio, new_page, tmp_path):
     _, shown = translated()
-    page = studio(set_to(shown, num_beams=2))
+    page = studio(with_state(shown, num_beams=2))
     type_sentence(page, "five one")
     page.locator(".written .word").first.click()
     wait_until_idle(page)

@@ -7,10 +7,10 @@ import struct
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
-from studio_pages import button, click, do_try, says, set_to, state, wait_until_idle, with_kernel
+from studio_pages import button, click, do_try, state, status_text, wait_until_idle, with_kernel, with_state
 from studio_pages import tensor as numbers
 from torch.nn import functional
-from writing_studios import CONTEXT, SIGNS, TOKENIZER, bars, path_of, said, shown, written
+from writing_studios import CONTEXT, SIGNS, TOKENIZER, bars, format_percent, path_of, shown, write_studio
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
@@ -54,7 +54,7 @@ def logits(model, text):
 
 @pytest.mark.parametrize("kind", ["own", "gpt2"])  # with other positions and masks: tests/portable/test_engine.py
 def test_logits_and_attention_maps_match_torch_at_each_step(studio, kind):
-    model, made = hugging_face() if kind == "gpt2" else written()
+    model, made = hugging_face() if kind == "gpt2" else write_studio()
     page = studio(made)
     click(page, *[STEP] * 6)
     told = [one for one in page.evaluate("told") if not one["edits"]]  # others are of the sentence below
@@ -84,11 +84,11 @@ def hugging_face():
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_seeded_sampling_matches_generate_text_beyond_context(studio, tmp_path, name):
-    model, made = written()
-    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **sampler_controls(SAMPLERS[name])))
+    model, made = write_studio()
+    page = studio(with_state(made, most=40, prompt="bad. face", seed=11, **sampler_controls(SAMPLERS[name])))
     button(page, RUN).click()
     page.locator(".status", has_text="stopped").wait_for()
-    assert says(page) == "stopped after 40 letters: press “Write on” for more"
+    assert status_text(page) == "stopped after 40 letters: press “Write on” for more"
     wait_until_idle(page)
     expected = generate.text(model, TOKENIZER, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
     chosen = saved_state(page, tmp_path)
@@ -100,13 +100,13 @@ def test_seeded_sampling_matches_generate_text_beyond_context(studio, tmp_path, 
 
 
 def test_bars_match_sampler_probabilities(studio, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = studio(made)
 
     def same(**given):
         shares = generate.Sampler(**given).probabilities(logits(model, "abc")[-1])
         order = logits(model, "abc")[-1].argsort(descending=True)[:LIKELIEST]
-        assert list(bars(page).values()) == [said(share) for share in shares[order].tolist()]
+        assert list(bars(page).values()) == [format_percent(share) for share in shares[order].tolist()]
         assert next(iter(bars(page))) == TOKENIZER.tokens(order)[0].replace("\u202e", "⟨202E⟩")
 
     same()
@@ -134,7 +134,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
 
 
 def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     line, rows = page.locator(".cut"), page.locator(".shares .share")
 
     def drag_to(*places):
@@ -156,8 +156,8 @@ def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
 
 
 def test_ablated_heads_and_their_cost_match_python(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt="face.bad"))
+    model, made = write_studio()
+    page = studio(with_state(made, prompt="face.bad"))
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == (
@@ -174,7 +174,9 @@ def test_ablated_heads_and_their_cost_match_python(studio):
         torch.testing.assert_close(numbers(told["patterns"][site][0]), pattern, rtol=0, atol=1e-5)
     now = functional.cross_entropy(expected[0, :-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == f"{now:.2f} nats a letter without 2 heads, {whole:.2f} with all"
-    assert list(bars(page).values()) == [said(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()]
+    assert list(bars(page).values()) == [
+        format_percent(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()
+    ]
     assert page.locator(".shares .mark").count() == LIKELIEST
     click(page, STEP)  # reads all again, heads still off
     ids = torch.cat((ids, torch.tensor([page.evaluate("told")[-1]["ids"][-1]])))
@@ -194,9 +196,9 @@ def choices(cost):
 
 def test_head_sentence_states_ablation_cost(studio):
     """Where its weights are largest, and what the text costs without it."""
-    model, made = written()
+    model, made = write_studio()
     text = "face.badface.bad"
-    page = studio(set_to(made, prompt=text, layer=1, head=2))
+    page = studio(with_state(made, prompt=text, layer=1, head=2))
     ids = TOKENIZER.encode(text)
     page.wait_for_function(
         "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('nats')"
@@ -228,8 +230,8 @@ def test_head_sentence_states_ablation_cost(studio):
 
 
 def test_head_sentence_accounts_for_other_ablated_heads(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt="face.badface.bad", layer=1, head=2))
+    model, made = write_studio()
+    page = studio(with_state(made, prompt="face.badface.bad", layer=1, head=2))
     switch(page, 0, 2)  # of the same number, in another layer
     page.get_by_role("button", name="head 2 of layer 1, on").click()
     ids = TOKENIZER.encode("face.badface.bad")
@@ -249,7 +251,7 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
 
 
 def test_choosing_another_token_adds_a_branch(studio, tmp_path):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     click(page, STEP, STEP)
     first = shown(page)
     assert page.locator(".branches").is_hidden()
@@ -278,7 +280,7 @@ def test_choosing_another_token_adds_a_branch(studio, tmp_path):
 
 
 def test_typing_during_generation_restarts_from_typed_text(studio, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = studio(made)
     button(page, RUN).click()
     page.wait_for_function("told.length > 4")
@@ -307,8 +309,8 @@ def test_typing_during_generation_restarts_from_typed_text(studio, tmp_path):
 
 def test_hovered_token_shows_its_attention(studio):
     """The text is shaded by the chosen head's row of the token that is pointed at, in the colours of its map."""
-    model, made = written()
-    page = studio(set_to(made, prompt="face.bad", layer=1, head=1))
+    model, made = write_studio()
+    page = studio(with_state(made, prompt="face.bad", layer=1, head=1))
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode("face.bad")[None])
     weights = seen["blocks.1.attention.pattern"][0, 1]
@@ -329,7 +331,7 @@ def test_hovered_token_shows_its_attention(studio):
 
 
 def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     first, described = shown(page), page.locator(".under b").text_content()
     click(page, STEP)
     switch(page, 0, 1)
@@ -362,7 +364,7 @@ def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
 
 
 def test_invalid_link_is_ignored(new_page, tmp_path):
-    path = written()[1].save(tmp_path / "x.html")
+    path = write_studio()[1].save(tmp_path / "x.html")
     name = re.search('data-view="(.*?)"', path.read_text("utf-8"))[1]
     page = new_page()
     page.goto(path.as_uri() + f'#{name}={{"prompt": 3, "off": "x", "nothing": 1}}')
@@ -372,7 +374,7 @@ def test_invalid_link_is_ignored(new_page, tmp_path):
 
 
 def test_custom_try_starts_another_text(studio):
-    model, _ = written()
+    model, _ = write_studio()
     made = view.write(
         model, TOKENIZER, "abc", dtype="float32", examples={"Backwards": {"prompt": "cba", "temperature": 0}}
     )
@@ -390,10 +392,10 @@ CELLS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAl
 
 
 def test_each_try_has_its_effect_in_any_order_and_can_be_undone(studio):
-    page = studio(set_to(written()[1], prompt="face.bad"))
+    page = studio(with_state(write_studio()[1], prompt="face.bad"))
 
     def result():
-        return shown(page), page.evaluate(CELLS), control(page, "Temperature").input_value(), says(page)
+        return shown(page), page.evaluate(CELLS), control(page, "Temperature").input_value(), status_text(page)
 
     names = page.locator(".examples button").all_text_contents()
     assert names[0] == "Let it write"
@@ -420,7 +422,7 @@ def test_each_try_has_its_effect_in_any_order_and_can_be_undone(studio):
 
 
 def test_write_works_by_keyboard_alone(studio, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = studio(made)
 
     def tab_to(selector):
@@ -490,7 +492,7 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
 
 
 def test_unreadable_prompt_keeps_last_result(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     before = bars(page)
     lacks = f'the character "ß" (U+00DF) at place 3 is not among the {len(TOKENIZER)} of this tokenizer'
     for prompt, sentence in (
@@ -498,14 +500,14 @@ def test_unreadable_prompt_keeps_last_result(studio):
         ("", "type a text: the model goes on from it"),
     ):
         type_prompt(page, prompt)
-        assert says(page) == sentence
+        assert status_text(page) == sentence
         click(page, STEP, RUN)
         assert (shown(page), bars(page)) == (prompt, before)
-        assert says(page) == sentence
+        assert status_text(page) == sentence
         assert button(page, RUN).is_visible()
         assert dimmed(page) == [True, True, True]
     type_prompt(page, "abc")
-    assert says(page) == ""
+    assert status_text(page) == ""
     assert dimmed(page) == [False, False, False]
     assert "After “\u2068abc\u2069”" in page.locator(".prediction").text_content()
     assert (shown(page), bars(page)) == ("abc", before)
@@ -523,18 +525,18 @@ LONGER = f"longer than the {CONTEXT} letters that the model reads: it does not s
 
 
 def test_status_reports_text_beyond_context(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     type_prompt(page, "abcdefga"[:CONTEXT])
-    assert says(page) == ""
+    assert status_text(page) == ""
     click(page, *[STEP] * 9)
     assert page.locator(".token.past").count()
-    assert says(page) == LONGER
+    assert status_text(page) == LONGER
     click(page, *["Back"] * 9)
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 def test_most_likely_token_stays_listed_when_heads_are_ablated(studio):
-    page = studio(set_to(written()[1], prompt="face.bad"))
+    page = studio(with_state(write_studio()[1], prompt="face.bad"))
     before = next(iter(bars(page)))
     for layer in range(2):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
@@ -545,7 +547,7 @@ def test_most_likely_token_stays_listed_when_heads_are_ablated(studio):
 
 
 def test_tab_key_puts_caret_at_end_of_text(studio, tmp_path):
-    page = studio(set_to(written()[1], prompt="face.bad"))
+    page = studio(with_state(write_studio()[1], prompt="face.bad"))
     page.locator(".examples button").last.focus()
     press(page, "Tab")
     page.keyboard.type("ab")
@@ -556,7 +558,7 @@ def test_tab_key_puts_caret_at_end_of_text(studio, tmp_path):
 
 def test_lower_cost_with_heads_ablated_is_explained_by_generated_text(studio):
     """Cheaper with heads off than with all on: only where the model has written, and only then is it said."""
-    page = studio(set_to(written()[1], prompt="face.bad", temperature=0.0))
+    page = studio(with_state(write_studio()[1], prompt="face.bad", temperature=0.0))
     for layer in range(2):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
     sentence = page.locator(".under p")
@@ -573,7 +575,7 @@ def test_lower_cost_with_heads_ablated_is_explained_by_generated_text(studio):
 
 
 def test_opened_head_scrolls_into_view(studio):
-    page = studio(set_to(written()[1], prompt="face.bad"))
+    page = studio(with_state(write_studio()[1], prompt="face.bad"))
     page.set_viewport_size({"width": 1280, "height": 500})
     click(page, "Open this head ↓")
     page.wait_for_function(
@@ -582,7 +584,7 @@ def test_opened_head_scrolls_into_view(studio):
 
 
 def test_hostile_and_long_text_is_shown_as_text(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     type_prompt(page, SIGNS[:12])
     expected = SIGNS[:12].replace("\u202e", "⟨202E⟩").replace("\0", "␀")
     assert shown(page) == expected
@@ -591,9 +593,9 @@ def test_hostile_and_long_text_is_shown_as_text(studio):
     long = "".join(TOKENIZER.characters[i % len(TOKENIZER)] for i in range(10_000))
     type_prompt(page, long.replace("\n", "a"))
     assert page.locator(".token:not(.past)").count() == CONTEXT
-    assert says(page) == LONGER
+    assert status_text(page) == LONGER
     type_prompt(page, "abc")
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
@@ -620,7 +622,7 @@ def test_bytes_and_word_vocabularies_match_generate_ids(studio, tmp_path):
 
 
 def test_engine_error_is_shown(new_page, tmp_path):
-    made = written()[1]
+    made = write_studio()[1]
     programs = {
         name: {**one, "nodes": [{**node, "op": "nonsense"} if node["op"] == "gelu" else node for node in one["nodes"]]}
         for name, one in made.document["programs"].items()
@@ -628,24 +630,24 @@ def test_engine_error_is_shown(new_page, tmp_path):
     page = new_page()
     page.goto(View(made, {**made.document, "programs": programs}, made.data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
-    assert says(page) == "cannot show this: the engine has no operation nonsense"
+    assert status_text(page) == "cannot show this: the engine has no operation nonsense"
     click(page, RUN)
     wait_until_idle(page)
-    assert says(page) == "cannot show this: the engine has no operation nonsense"
+    assert status_text(page) == "cannot show this: the engine has no operation nonsense"
     assert button(page, RUN).is_visible()
 
 
 def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
-    made = written()[1]
+    made = write_studio()[1]
     weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
     data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
     page = new_page()
     page.goto(View(made, made.document, data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
-    assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
+    assert status_text(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
     click(page, RUN)
-    assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
+    assert status_text(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
     assert shown(page) == "abc"
 
 
@@ -653,7 +655,7 @@ def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
 
 
 def test_saved_page_restores_state(studio, new_page, tmp_path):
-    page = studio(set_to(written()[1], temperature=0.7, seed=5))
+    page = studio(with_state(write_studio()[1], temperature=0.7, seed=5))
     click(page, STEP, STEP, "Back")
     page.locator(".shares button").nth(3).click()
     wait_until_idle(page)
@@ -662,7 +664,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path):
     path = takes(page, "HTML", tmp_path)
     goto_view(own, path)
     wait_until_idle(own)
-    for look_at in (shown, bars, lambda one: one.locator(".cost").text_content(), says):
+    for look_at in (shown, bars, lambda one: one.locator(".cost").text_content(), status_text):
         assert look_at(own) == look_at(page)
     texts = "all => all.map(one => [one.textContent, one.getAttribute('aria-pressed')])"
     assert own.locator(".cell.off").count() == page.locator(".cell.off").count() == 1
@@ -674,7 +676,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path):
 
 def test_page_computes_where_workers_are_forbidden(chromium, tmp_path):
     policy = "worker-src 'none'; script-src 'unsafe-inline'"
-    model, made = written()
+    model, made = write_studio()
     path = made.save(tmp_path / "x.html")
     meta = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
     path.write_text(path.read_text("utf-8").replace("<head>", meta, 1), "utf-8")
@@ -693,7 +695,7 @@ def test_page_computes_where_workers_are_forbidden(chromium, tmp_path):
 
 
 def test_thumbnails_have_key_and_described_head_has_switch(studio):
-    _, made = written()
+    _, made = write_studio()
     page = studio(made)
     assert plain(page.locator(".map-key").text_content()) == (
         "Each row is one letter, each column a letter it looks at.attention0%25%100%"
@@ -713,7 +715,7 @@ CORNERS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelector
 
 
 def test_thumbnails_show_allowed_cells_in_both_color_schemes(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     blank = set()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
@@ -728,7 +730,7 @@ def test_thumbnails_show_allowed_cells_in_both_color_schemes(studio):
 
 
 def test_csv_contains_bar_probabilities(studio, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = studio(made)
     with page.expect_download() as download:
         page.locator("summary", has_text="Share").click()
@@ -741,7 +743,7 @@ def test_csv_contains_bar_probabilities(studio, tmp_path):
 
 
 def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = studio(made)
     click(page, STEP, STEP)
     assert len(page.workers) == 1
@@ -752,21 +754,21 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
     wait_until_idle(page)
     click(page, STEP)
     assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, TOKENIZER.encode("abc"), 3))
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 # With a kernel
 
 
 def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
-    model, _ = written()
+    model, _ = write_studio()
     live = view.write(model, TOKENIZER, "abc", seed=6, kernel=True)
     page = new_page()
     with_kernel(page, live, "studios-widget", "state")
     page.locator(".token").first.wait_for()
     wait_until_idle(page)
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values.tolist()
-    assert list(bars(page).values()) == [said(share) for share in shares]
+    assert list(bars(page).values()) == [format_percent(share) for share in shares]
     click(page, *[STEP] * 5)
     assert path_of(live.state) == list(generate.ids(model, TOKENIZER.encode("abc"), 5, seed=6))
     switch(page, 1, 2)
@@ -778,7 +780,7 @@ def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     now, before = (functional.cross_entropy(one[:-1], ids[1:]).item() for one in (without, whole))
     assert page.locator(".cost").text_content() == f"{now:.2f} nats a letter without 1 head, {before:.2f} with all"
     assert list(bars(page).values()) == [
-        said(share) for share in without[-1].softmax(-1).topk(LIKELIEST).values.tolist()
+        format_percent(share) for share in without[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
     left = new_page()
     goto_view(left, takes(page, "HTML", tmp_path))

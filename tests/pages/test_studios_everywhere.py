@@ -7,7 +7,7 @@ import nbformat
 import pytest
 import torch
 from jupyterlab_server import run_all, run_by_papermill, write
-from writing_studios import said, spoken
+from writing_studios import format_percent, spoken
 
 from tfviz.lessons import lesson_page
 
@@ -79,7 +79,7 @@ def run_on_text(model, tokenizer, words):
 def check_top_share(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
-    expect(view.locator(".shares .share .number").first).to_have_text(said(share.item()))
+    expect(view.locator(".shares .share .number").first).to_have_text(format_percent(share.item()))
     expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
 
 
@@ -121,10 +121,14 @@ def use_classify(expect, view, models_scope):
     shares = (
         run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was dull")[0].softmax(-1).tolist()
     )
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
+    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+        [format_percent(share) for share in shares]
+    )
     view.locator(".passage .word").last.click()
     shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
+    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+        [format_percent(share) for share in shares]
+    )
 
 
 def use_fill(expect, view, models_scope):
