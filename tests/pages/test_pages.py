@@ -391,7 +391,7 @@ def selected_head(page):
 
 
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (560, None), (480, False)])
-def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_it_fits(open_view, width, beside):
+def test_overview_describes_hovered_head_and_shows_its_map_if_it_fits(open_view, width, beside):
     """Beside the sheet, on a telephone below it."""
     back = torch.eye(6).roll(-2, 1).tril()
     back[:2, 0] = 1
@@ -417,7 +417,7 @@ def test_overview_describes_the_head_under_the_pointer_and_shows_its_map_where_i
     assert selected_head(page) == first
 
 
-def test_buttons_find_heads_by_what_they_do(open_view):
+def test_pattern_buttons_select_matching_heads(open_view):
     """Each press goes on to the next head of a kind, the clearest first; there are no buttons without a kind."""
     one_back, itself = torch.eye(6).roll(-1, 1).tril(), torch.eye(6)
     one_back[0, 0] = 1
@@ -439,7 +439,7 @@ def test_buttons_find_heads_by_what_they_do(open_view):
     assert not page.locator(".kinds").is_visible()
 
 
-def test_numbers_in_cells_are_those_of_the_static_picture(open_view):
+def test_table_matches_numbers_of_static_figure(open_view):
     torch.manual_seed(3)
     weights = torch.rand(2, 2, 5, 7).softmax(-1)
     weights[1, 0, 0] = torch.tensor([0.985, 0.005, 0.0049, 0.0051, 0.0, 0.0, 0.0])  # 8 bits would say 0.98

@@ -2,15 +2,14 @@
 
 import pytest
 import torch
-from browser import goto_view, plain
-from studio_pages import button, click, randomize_weights, status_text, types, wait_until_idle, with_kernel, with_state
+from browser import plain
+from studio_pages import button, click, randomize_weights, status_text, types, wait_until_idle, with_kernel
 from unportable_tokenizers import regex, unigram
 from writing_studios import bars, format_percent, path_of
 
 from tfviz import view
-from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import CharacterTokenizer, SubwordTokenizer
+from tfviz.text import SubwordTokenizer
 
 pytest_plugins = ["browser", "studio_pages"]
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
@@ -143,50 +142,3 @@ def test_python_encoding_error_is_shown(new_page):
     live._tokenizers = []
     type_prompt(page, "the dog")
     assert "there is no tokenizer 0" in status_text(page)
-
-
-def test_write_never_offers_tokens_outside_vocabulary(new_page, tmp_path):
-    """Of a model whose sizes are rounded up, and which likes best what there is not."""
-    letters = CharacterTokenizer("abcdefghijklmnopqrst")
-    model = randomize_weights(GPT(22, context=12, layers=1, heads=2, dim=12))
-    with torch.no_grad():
-        model.tokens.weight[20:] *= 9
-    made = view.write(model, letters, "abcd", dtype="float32", temperature=0)
-    page = new_page()
-    goto_view(page, made.save(tmp_path / "x.html"))
-    wait_until_idle(page)
-    with torch.no_grad():
-        logits = model(letters.encode("abcd")[None])[0]
-    shares = logits[-1, :20].softmax(-1)
-    assert sum(float(format_percent(share).removesuffix("%")) for share in shares) > 90
-    assert bars(page)[letters.tokens(shares.argmax()[None])[0]] == format_percent(
-        1.0
-    )  # temperature 0 takes the likeliest
-    cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
-    choices = f"{float(f'{cost.exp().item():.1e}'):g}"
-    assert page.locator(".cost").text_content() == (
-        f"As unsure as among {choices} of 20 letters: {float(cost):.2f} nats"
-    )
-    click(page, *["One letter"] * 3)
-    assert page.locator(".token").count() == 7
-
-
-def forbidden_cells(page):
-    """Which cells of the shown head are said to be forbidden: [query, key]."""
-    page.locator("summary", has_text="Table").last.click()
-    page.locator(".tables table").last.wait_for()
-    rows = page.locator(".tables table").last.locator("tbody tr")
-    cells = rows.evaluate_all("rows => rows.map(row => [...row.cells].slice(1).map((cell) => cell.innerText))")
-    return torch.tensor([[cell == "–" for cell in row] for row in cells])
-
-
-def test_each_head_shows_its_own_mask(new_page, tmp_path):
-    letters = CharacterTokenizer("abcdefghijkl")
-    mask = causal & per_head(window(2), dilated(3))
-    model = randomize_weights(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
-    made = view.write(model, letters, "abcdefghijkl")
-    for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
-        page = new_page()
-        goto_view(page, with_state(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
-        wait_until_idle(page)
-        assert torch.equal(forbidden_cells(page), ~allowed)

@@ -122,7 +122,7 @@ def test_steps_leave_future_tokens_blank(open_view):
     assert picture.crop((left, top, right, bottom)).getcolors() == [((right - left) * (bottom - top), blank[:3])]
 
 
-def test_steps_play_from_the_first_to_the_last_and_stop(open_view):
+def test_play_button_runs_to_last_step_and_can_be_paused(open_view):
     parts = growing()
     page = open_view(view.steps(parts))
     slider, play = control(page, "Step"), page.get_by_role("button", name="Play")
@@ -141,7 +141,7 @@ def test_steps_play_from_the_first_to_the_last_and_stop(open_view):
     assert slider.input_value() == at != last
 
 
-def test_steps_of_something_else_than_attention_have_no_other_modes(open_view):
+def test_steps_with_other_axes_have_no_mode_tabs(open_view):
     one = {name: maps(1, 1, 3, 3, seed=seed) for seed, name in enumerate(("step 1", "step 2"))}
     for axes, modes in ((("query", "key"), 3), (("head", "place"), 0)):
         page = open_view(view.steps(one, axes=axes))

@@ -41,7 +41,7 @@ def told(page):
     return plain(page.locator(".costs").text_content())
 
 
-def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
+def test_bars_show_cross_entropy_and_lines_that_without_ablation(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT))
     before = costs(model)
@@ -58,7 +58,7 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     assert heights(page, "--bar-line").isnan().all()
 
 
-def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
+def test_bar_height_matches_cross_entropy(studio):
     page = studio(with_state(write_studio()[1], prompt=PROMPT))
     number = int(heights(page).argmax())
     token = page.locator(".editor .token").nth(number)
@@ -69,7 +69,7 @@ def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
     assert rows.max() >= shot.height - 2
 
 
-def test_cost_of_token_under_pointer_is_said(studio):
+def test_hovered_token_shows_its_cross_entropy(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT))
     each = costs(model)
@@ -90,7 +90,7 @@ def test_text_of_one_token_has_no_bars(studio):
     assert page.locator(".editor.costed").count() == 0
 
 
-def test_bars_beyond_the_context_are_none(studio):
+def test_tokens_beyond_context_have_no_bars(studio):
     model = randomize_weights(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
     page = studio(view.write(model, TOKENIZER, "abc", dtype="float32"))
     page.locator(".editor").fill("abcdef. " * 3)
@@ -103,7 +103,7 @@ def test_bars_beyond_the_context_are_none(studio):
     assert (shown[past + 1 :] > 0).all()
 
 
-def test_picture_of_the_text_has_its_bars(studio, tmp_path):
+def test_svg_contains_bars(studio, tmp_path):
     page = studio(with_state(write_studio()[1], prompt=PROMPT))
     with page.expect_download() as download:
         page.locator("summary", has_text="Share").click()

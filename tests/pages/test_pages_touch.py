@@ -72,7 +72,7 @@ def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
     assert status_text(page).count(",") == 2
 
 
-def test_sentence_of_the_head_stays_in_sight(open_on_phone):
+def test_head_summary_is_pinned_while_scrolling(open_on_phone):
     page = open_on_phone(write_studio()[1])
     wait_until_idle(page)
     sentence, height = page.locator(".under"), page.viewport_size["height"]

@@ -7,14 +7,25 @@ import struct
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
-from studio_pages import button, click, do_try, state, status_text, wait_until_idle, with_kernel, with_state
+from studio_pages import (
+    button,
+    click,
+    do_try,
+    randomize_weights,
+    state,
+    status_text,
+    wait_until_idle,
+    with_kernel,
+    with_state,
+)
 from studio_pages import tensor as numbers
 from torch.nn import functional
 from writing_studios import CONTEXT, SIGNS, TOKENIZER, bars, format_percent, path_of, shown, write_studio
 
 from tfviz import generate, look, view
+from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.models import GPT
-from tfviz.text import ByteTokenizer, train_whole_words
+from tfviz.text import ByteTokenizer, CharacterTokenizer, train_whole_words
 from tfviz.view.page.html import View
 
 pytest_plugins = ["browser", "studio_pages"]
@@ -245,6 +256,41 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
     page.get_by_text(f"With this head off the text costs {cost(0, 1)} nats a letter instead of {cost(0)}, ").wait_for()
     switch(page, 1, 2)
     page.get_by_text(f"is off. The text costs {cost(0, 1)} nats a letter instead of {cost(0)}, ").wait_for()
+
+
+def test_tokens_outside_vocabulary_are_never_offered(studio):
+    """Of a model whose sizes are rounded up, and which likes best what there is not."""
+    letters = CharacterTokenizer("abcdefghijklmnopqrst")
+    model = randomize_weights(GPT(22, context=12, layers=1, heads=2, dim=12))
+    with torch.no_grad():
+        model.tokens.weight[20:] *= 9
+    page = studio(view.write(model, letters, "abcd", dtype="float32", temperature=0))
+    with torch.no_grad():
+        scores = model(letters.encode("abcd")[None])[0, :, :20]
+    likeliest = letters.tokens(scores[-1].argmax()[None])[0]
+    assert bars(page)[likeliest] == format_percent(1.0)  # as the temperature is 0
+    cost = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
+    assert page.locator(".cost").text_content() == f"As unsure as among {choices(cost)} of 20 letters: {cost:.2f} nats"
+    click(page, *[STEP] * 3)
+    assert page.locator(".token").count() == 7
+
+
+def forbidden_cells(page):
+    """Which cells of the shown head are said to be forbidden: [query, key]."""
+    page.locator("summary", has_text="Table").last.click()
+    page.locator(".tables table").last.wait_for()
+    rows = page.locator(".tables table").last.locator("tbody tr")
+    cells = rows.evaluate_all("rows => rows.map(row => [...row.cells].slice(1).map((cell) => cell.innerText))")
+    return torch.tensor([[cell == "–" for cell in row] for row in cells])
+
+
+def test_each_head_shows_its_own_mask(studio):
+    letters, mask = CharacterTokenizer("abcdefghijkl"), causal & per_head(window(2), dilated(3))
+    model = randomize_weights(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
+    made = view.write(model, letters, "abcdefghijkl")
+    for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
+        page = studio(with_state(made, mode="head", head=head, open=True))
+        assert torch.equal(forbidden_cells(page), ~allowed)
 
 
 # What the reader does
