@@ -178,10 +178,7 @@ test("a name that a spreadsheet would run as a formula has an apostrophe before 
   };
   for (const [name, written] of Object.entries(names)) {
     const some = grid([name], [name], [1]);
-    assert.equal(
-      csvs([{ name, grid: some }]),
-      `"${written}"\r\n"query/key","${written}"\r\n"${written}",1\r\n`,
-    );
+    assert.equal(csvs([{ name, grid: some }]), `"${written}"\r\n"query/key","${written}"\r\n"${written}",1\r\n`);
   }
 });
 
