@@ -756,7 +756,9 @@ def test_thumbnails_have_key_and_described_head_has_switch(studio):
 
 # The colours of the lower left corner of each small map, which may be looked at, and of the upper right one.
 CORNERS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.head canvas')].map((canvas) => {
-    const { width, height } = canvas, { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+    const { width, height } = canvas, copy = new OffscreenCanvas(width, height).getContext('2d');
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, width, height);
     return [[3, height - 3], [width - 3, 3]].map(([x, y]) => String(data.slice(4 * (y * width + x)).slice(0, 3))); })"""
 
 
