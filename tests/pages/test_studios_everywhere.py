@@ -59,8 +59,9 @@ def models_scope():
 
 @pytest.fixture(scope="module")
 def notebook_folder(folder):
-    write(folder, "studios", [MODELS, *STUDIOS, *ANSWERED])
-    run_by_papermill(folder / "studios.ipynb")
+    write(folder, "studios", [MODELS, *STUDIOS])
+    write(folder, "answered", [MODELS, *ANSWERED])
+    run_by_papermill(write(folder, "all", [MODELS, *STUDIOS, *ANSWERED]), signed_cells=1 + len(STUDIOS))
     return folder
 
 
@@ -157,29 +158,37 @@ USES = [use_write, use_translate, use_classify, use_fill, use_interact]
 KERNEL_USES = [use_write, use_interact, use_classify, use_fill, use_translate]
 
 
-def use_all_studios(expect, page, models_scope):
-    """Each studio that computes in the page answers as Python does; returns those of a kernel."""
-    views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+def use_all_studios(expect, views, models_scope):
+    """Each studio that computes in the page answers as Python does."""
     for number, use in enumerate(USES):
         views.nth(number).scroll_into_view_if_needed()
         use(expect, views.nth(number), models_scope)
-    return [views.nth(len(USES) + number) for number in range(len(KERNEL_USES))]
 
 
-def test_studios_match_torch_in_jupyterlab_with_and_without_kernel(notebook, notebook_folder, models_scope, expect):
+def test_studios_match_torch_in_jupyterlab(notebook, notebook_folder, models_scope, expect):
     page = notebook("studios")
     run_all(page)
-    answered = use_all_studios(expect, page, models_scope)
-    expect(answered[0].locator(".editor")).to_have_text("the music")  # the last cell said so
-    expect(answered[1].locator("input[type=range]")).to_have_value("3")
-    for studio, use in zip(answered, KERNEL_USES, strict=True):
-        studio.scroll_into_view_if_needed()
-        use(expect, studio, models_scope)
+    views = page.locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES))
+    use_all_studios(expect, views, models_scope)
+
+
+def test_kernel_studios_match_torch_and_follow_python_state(notebook, notebook_folder, models_scope, expect):
+    page = notebook("answered")
+    run_all(page)
+    views = page.locator(".tfviz")
+    expect(views).to_have_count(len(KERNEL_USES))
+    expect(views.first.locator(".editor")).to_have_text("the music")  # the last cell said so
+    expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
+    for number, use in enumerate(KERNEL_USES):
+        views.nth(number).scroll_into_view_if_needed()
+        use(expect, views.nth(number), models_scope)
 
 
 def test_studios_match_torch_after_papermill(notebook, notebook_folder, models_scope, expect):
-    use_all_studios(expect, notebook("signed"), models_scope)
+    views = notebook("signed").locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES))
+    use_all_studios(expect, views, models_scope)
 
 
 def test_studios_match_torch_in_lesson_page_and_those_of_a_kernel_are_static(
@@ -188,7 +197,10 @@ def test_studios_match_torch_in_lesson_page_and_those_of_a_kernel_are_static(
     lesson_page.write(nbformat.read(notebook_folder / "unsigned.ipynb", as_version=4), notebook_folder / "page.html")
     page = new_page(width=1300)
     page.goto((notebook_folder / "page.html").as_uri())
-    writing, asking, *others = use_all_studios(expect, page, models_scope)
+    views = page.locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+    use_all_studios(expect, views, models_scope)
+    writing, asking, *others = [views.nth(len(USES) + number) for number in range(len(KERNEL_USES))]
     for studio in (writing, *others):
         expect(studio).to_contain_text("a model in Python computed this, and its kernel has ended")
     expect(writing.locator("h1, h3")).to_contain_text("the plot")
@@ -205,5 +217,7 @@ def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, 
         page.on("pageerror", lambda error: wrong.append(str(error)))
         # its formulas ask the network
         page.goto((notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded")
-        use_all_studios(expect, page, models_scope)
+        views = page.locator(".tfviz[data-alive]")
+        expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+        use_all_studios(expect, views, models_scope)
         assert wrong == []
