@@ -42,12 +42,10 @@ def papermilled(notebook, name):
     return nbformat.read(folder / f"{name}.ipynb", as_version=4)
 
 
-def run_by_papermill(notebook, signed_cells=None):
-    """Beside a notebook: `unsigned.ipynb`, as papermill leaves it, and `signed.ipynb`, which JupyterLab trusts: its
-    first cells, or all."""
+def run_by_papermill(notebook):
+    """Beside a notebook: `unsigned.ipynb`, as papermill leaves it, and `signed.ipynb`, which JupyterLab trusts."""
     folder = notebook.parent
     ran = papermilled(notebook, "unsigned")
-    ran.cells = ran.cells[:signed_cells]
     ran.metadata["signed"] = True  # another text, or the signature would hold for both
     nbformat.write(ran, folder / "signed.ipynb")
     notary = NotebookNotary(data_dir=str(folder / ".data"))

@@ -59,9 +59,7 @@ def models_scope():
 
 @pytest.fixture(scope="module")
 def notebook_folder(folder):
-    write(folder, "studios", [MODELS, *STUDIOS])
-    write(folder, "answered", [MODELS, *ANSWERED])
-    run_by_papermill(write(folder, "all", [MODELS, *STUDIOS, *ANSWERED]), signed_cells=1 + len(STUDIOS))
+    run_by_papermill(write(folder, "studios", [MODELS, *STUDIOS, *ANSWERED]))
     return folder
 
 
@@ -165,24 +163,20 @@ def use_all_studios(expect, views, models_scope):
         use(expect, views.nth(number), models_scope)
 
 
-def test_studios_match_torch_in_jupyterlab(notebook, notebook_folder, models_scope, expect):
+def test_studios_match_torch_in_jupyterlab_and_kernel_follows_python_state(
+    notebook, notebook_folder, models_scope, expect
+):
     page = notebook("studios")
     run_all(page)
-    views = page.locator(".tfviz[data-alive]")
+    views, answered = page.locator(".tfviz[data-alive]"), page.locator(".tfviz:not([data-alive])")
     expect(views).to_have_count(len(USES))
     use_all_studios(expect, views, models_scope)
-
-
-def test_kernel_studios_match_torch_and_follow_python_state(notebook, notebook_folder, models_scope, expect):
-    page = notebook("answered")
-    run_all(page)
-    views = page.locator(".tfviz")
-    expect(views).to_have_count(len(KERNEL_USES))
-    expect(views.first.locator(".editor")).to_have_text("the music")  # the last cell said so
-    expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
+    expect(answered).to_have_count(len(KERNEL_USES))
+    expect(answered.first.locator(".editor")).to_have_text("the music")  # the last cell said so
+    expect(answered.nth(1).locator("input[type=range]")).to_have_value("3")
     for number, use in enumerate(KERNEL_USES):
-        views.nth(number).scroll_into_view_if_needed()
-        use(expect, views.nth(number), models_scope)
+        answered.nth(number).scroll_into_view_if_needed()
+        use(expect, answered.nth(number), models_scope)
 
 
 def test_studios_match_torch_after_papermill(notebook, notebook_folder, models_scope, expect):
@@ -218,6 +212,6 @@ def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, 
         # its formulas ask the network
         page.goto((notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded")
         views = page.locator(".tfviz[data-alive]")
-        expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+        expect(views).to_have_count(len(USES))  # nbconvert leaves out those of a kernel
         use_all_studios(expect, views, models_scope)
         assert wrong == []
