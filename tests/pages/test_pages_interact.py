@@ -409,11 +409,15 @@ def test_saved_page_restores_state_and_stays_interactive(open_interact, tmp_path
     check_outputs(own, attention(moved, torch.tensor(3.1)))
 
 
+LATER = "() => { const now = performance.now.bind(performance); performance.now = () => now() + 1000; }"
+
+
 def test_undo_redo_and_shared_link_restore_values(open_interact, new_page):
     page = open_interact(lesson())
     words = torch.tensor(list(WORDS.values()))
     page.get_by_label("sharpness").fill("1.1")
     check_outputs(page, attention(words, torch.tensor(1.1)))
+    page.evaluate(LATER)  # what follows soon is one step with it
     page.get_by_role("button", name="cat at").focus()
     press(page, "ArrowUp", "ArrowUp")
     moved = words + torch.tensor([[0, 0.1], [0, 0], [0, 0]])
