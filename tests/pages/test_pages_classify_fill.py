@@ -147,7 +147,7 @@ def test_classify_matches_torch_with_words_and_heads_removed(studio):
     assert shares(page) == dict(zip(LABELS, map(format_percent, now.softmax(0).tolist())))
     before, after = log_odds(whole), log_odds(now)
     assert plain(page.locator(".cost").text_content()) == (
-        f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
+        f"“bad”: {format_percent(whole.softmax(0)[0].item())} → {format_percent(now.softmax(0)[0].item())}; "
         f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
     )
     assert word(page, "not").get_attribute("aria-pressed") == "true"
@@ -227,7 +227,7 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         titles = page.locator(".passage .word").evaluate_all("all => all.map(one => one.title)")
         assert [title.rpartition(" ")[2] for title in titles] == [signed(value) for value in expected]
         assert plain(titles[1]).startswith(
-            f"“plot”: without it “{LABELS[label]}” goes {said(whole.softmax(0)[label])} → "
+            f"“plot”: without it “{LABELS[label]}” goes {format_percent(whole.softmax(0)[label])} → "
         )
         coloured = [tuple(map(int, re.findall(r"\d+", shade))) for shade in backgrounds(page)]
         tiny = [abs(value) < 0.04 * max(map(abs, expected)) for value in expected]
@@ -720,7 +720,7 @@ def change_in_words(shares):
     if 0.005 <= shares[0] <= 0.995:
         return f"stays at {before}"
     before, after = (f"{math.log(p / (1 - p)):+.1f}".replace("-", "−") for p in shares)
-    return f"from {before} to {after}" if before != after else f"stays at {said(shares[0])}"
+    return f"from {before} to {after}" if before != after else f"stays at {format_percent(shares[0])}"
 
 
 def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):

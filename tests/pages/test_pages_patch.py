@@ -127,7 +127,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
         f"goes from {signed(table.notes['corrupt'])} to {signed(now)} (clean: {signed(table.notes['clean'])})"
         in sentence(page)
     )
-    assert f"{said(share)} of the clean run's answer is back" in sentence(page)
+    assert f"{format_percent(share)} of the clean run's answer is back" in sentence(page)
     assert page.locator(".gauge b").text_content() == format_percent(share)
     assert bars(page) != before
     assert plain(page.locator(".how-to").text_content()).startswith("layer 0, position 2 “c/d”: ")

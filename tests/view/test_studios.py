@@ -95,7 +95,7 @@ def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top
     assert lengths[1::kinds] == pytest.approx(warm, abs=1e-5)
     looks = next(iter(seen.values()))[0, 0, -1]
     most = "itself" if looks.argmax() == 2 else f"“{'abc'[looks.argmax()]}”"
-    found = f"Layer 0, head 0 looks most at {most}, from “c”: {said(looks.max())} of its attention."
+    found = f"Layer 0, head 0 looks most at {most}, from “c”: {format_percent(looks.max())} of its attention."
     assert found in [text.get_text() for text in figure.texts]
 
 
