@@ -6,6 +6,7 @@ from functools import cache
 import torch
 
 from tfviz import view
+from tfviz.layers import masks, positions
 from tfviz.models import GPT
 from tfviz.text import CharacterTokenizer
 from tfviz.view.figures.formatting import percent
@@ -13,12 +14,18 @@ from tfviz.view.figures.formatting import percent
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
 TOKENIZER = CharacterTokenizer.from_text("abcdefgh .\n" + SIGNS)
 CONTEXT = 16
+KINDS = {
+    "learned": {},
+    "rotary": {"positions": positions.Rotary},
+    "alibi": {"positions": positions.ALiBi},
+    "strided": {"mask": masks.strided(3)},
+}
 
 
-def gpt():
+def gpt(**parts):
     """Far from even: each matrix is drawn anew, wide."""
     torch.manual_seed(3)
-    model = GPT(len(TOKENIZER), context=CONTEXT, layers=2, heads=3, dim=24)
+    model = GPT(len(TOKENIZER), **{"context": CONTEXT, "layers": 2, "heads": 3, "dim": 24, **parts})
     for parameter in model.parameters():
         if parameter.dim() > 1:
             torch.nn.init.normal_(parameter, std=0.35)
