@@ -19,11 +19,11 @@ from tfviz.view.figures.formatting import formatted
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync"]
-ALIVE = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dataset.alive && view.shadowRoot
+VIEW_READY_JS = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dataset.alive && view.shadowRoot
     && ['.status', '.stage :is(canvas, .word, .token)'].every(one => view.shadowRoot.querySelector(one)))"""
 COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; Response.prototype.arrayBuffer =
     function () { window.unpacking++; return wait.call(this).finally(() => { window.unpacking--; }); }"""
-SETTLED = """async () => { let calm = 0; while (calm < 2) {
+WAIT_UNTIL_DRAWN_JS = """async () => { let calm = 0; while (calm < 2) {
     await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
     calm = window.unpacking ? 0 : calm + 1; } }"""
 REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
@@ -107,19 +107,19 @@ def open_view(new_page, tmp_path):
 
 def goto_view(page, path):
     page.goto(path.as_uri())
-    page.wait_for_function(ALIVE)
-    settled(page)
+    page.wait_for_function(VIEW_READY_JS)
+    wait_until_drawn(page)
 
 
-def settled(page):
+def wait_until_drawn(page):
     """Until what was chosen is drawn."""
-    page.evaluate(SETTLED)
+    page.evaluate(WAIT_UNTIL_DRAWN_JS)
 
 
 def press(page, *keys):
     for key in keys:
         page.keyboard.press(key)
-    settled(page)
+    wait_until_drawn(page)
 
 
 def control(page, name):
@@ -129,7 +129,7 @@ def control(page, name):
 
 def choose(page, name, option):
     control(page, name).select_option(option)
-    settled(page)
+    wait_until_drawn(page)
 
 
 def named(page):
@@ -137,7 +137,7 @@ def named(page):
     return page.locator(".subject").text_content() or page.locator("h1, h3").first.text_content()
 
 
-def says(page):
+def status_text(page):
     """The line that reads the cursor, without the signs that keep right-to-left words in their place."""
     return plain(page.locator(".status").text_content())
 
@@ -148,7 +148,7 @@ def place_of_head(page, name):
     for y in range(30, int(box["height"]), 20):
         for x in range(60, int(box["width"]), 20):
             page.mouse.move(box["x"] + x, box["y"] + y)
-            if says(page).startswith(name):
+            if status_text(page).startswith(name):
                 return box["x"] + x, box["y"] + y
     raise AssertionError(f"{name} is not on the sheet")
 
@@ -159,7 +159,7 @@ def plain(text):
 
 def read(page):
     """The words and the number under the cursor: (query, key, number)."""
-    found = READING.fullmatch(says(page))
+    found = READING.fullmatch(status_text(page))
     return found and found.groups()
 
 
@@ -168,7 +168,7 @@ def table(page, which=0):
     twin = page.locator("details", has_text="Table").first
     if twin.get_attribute("open") is None:
         twin.locator("summary").click()
-    settled(page)
+    wait_until_drawn(page)
     heads, *rows = (
         twin.locator("table")
         .nth(which)
@@ -183,9 +183,9 @@ def number(text):
     return float(text.replace("−", "-").replace(",", ""))
 
 
-def numbers(page):
-    """The numbers of the table twin; NaN for a cell that may not be looked at."""
-    cells = [[float("nan") if cell == "–" else number(cell) for cell in row] for row in table(page)[2]]
+def numbers(page, which=0):
+    """The numbers of one table of the twin; NaN for a cell that may not be looked at."""
+    cells = [[float("nan") if cell == "–" else number(cell) for cell in row] for row in table(page, which)[2]]
     return torch.tensor(cells, dtype=torch.double)
 
 
@@ -197,7 +197,7 @@ def shown(weights, mask=None):
     return rounded if mask is None else rounded.where(mask, torch.nan)
 
 
-def exactly(page, weights, mask=None):
+def assert_table_equals(page, weights, mask=None):
     torch.testing.assert_close(numbers(page), shown(weights, mask), rtol=1e-9, atol=0, equal_nan=True)
 
 
@@ -275,9 +275,36 @@ def axe(page):
     page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
 
 
-def serious(page, looked="button-name"):
+COLOR_RULES = ["color-contrast", "link-in-text-block"]
+
+
+def axe_violations(page, looked="button-name", rules=None):
     """What axe-core finds that is serious or critical; `looked` is a rule that passes where it has looked at all."""
-    found = page.evaluate("() => axe.run()")
+    found = page.evaluate("rules => axe.run(rules ? { runOnly: rules } : {})", rules)
     assert looked in {rule["id"] for rule in found["passes"]}  # by default: it has looked into the view
     bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
     return [(rule["id"], node["target"], node["any"][:1]) for rule in bad for node in rule["nodes"]]
+
+
+def axe_violations_by_scheme(page):
+    """What axe-core finds on a light page, and by its rules of colours on a dark one; empty where it finds nothing."""
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(60)
+        wait_until_drawn(page)
+        found[scheme] = (
+            axe_violations(page) if scheme == "light" else axe_violations(page, "color-contrast", COLOR_RULES)
+        )
+    return {scheme: violations for scheme, violations in found.items() if violations}
+
+
+def horizontal_overflow(page, *widths):
+    """By how many pixels the page is wider than the window, for those widths of the window where it is wider."""
+    found = {}
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        wait_until_drawn(page)
+        wait_until_drawn(page)
+        found[width] = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return {width: pixels for width, pixels in found.items() if pixels > 0}

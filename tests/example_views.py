@@ -81,6 +81,27 @@ def lens_table():
     return study.LensTable(shares[..., 0], axes, "probability", "Lens", {}, ids, shares, names)
 
 
+def every_control():
+    """One of each control and picture."""
+
+    def function(a, b, c, d, e, f, g):
+        plane = torch.stack([e.sin() + b[:, 0], b[:, 1]], -1)
+        weights = (plane @ plane.T * a).softmax(-1)[d]
+        return {"grid": weights, "bars": c.sum(0), "lines": c, "dots": plane, "arrows": weights @ plane,
+                "words": weights[0], "graph": weights, "number": weights.amax() * f + g}  # fmt: skip
+
+    names = ["the", "cat", "sat"]
+    drawn = {"grid": view.draw.grid("d", "b"), "lines": view.draw.lines("c", "c"), "dots": view.draw.dots("b"),
+             "arrows": view.draw.arrows("d"), "words": view.draw.words("b"),
+             "graph": view.draw.graph("b", positions="b"), "number": view.draw.number(title="the most")}  # fmt: skip
+    places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
+    return view.interact(
+        function, a=(0.0, 2.0), b=view.controls.points(places), c=view.controls.cells([[1.0, -2.0], [0.5, 4.0]],
+        ["one", "two"]), d=view.controls.order(names), e=view.controls.angle(0.5), f=[1, 2], g=True, draw=drawn,
+        title="Everything",
+    )  # fmt: skip
+
+
 KINDS = {
     "heads": lambda: view.heads(maps(2, 3, 6, 6, causal=True)),
     "masks": lab,

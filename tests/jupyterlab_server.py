@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import nbformat
 import pytest
-from browser import settled
+from browser import wait_until_drawn
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -161,11 +161,15 @@ def begin(page):
     page.wait_for_function(HAS_KERNEL, timeout=60_000)
     page.locator(IDLE).wait_for(timeout=60_000)
     page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept, no_wait_after=True)
-    counted = re.compile(r"^\[[*\d]+\]:$")  # of a cell that is shown: a lesson's first one is folded
-    begun = page.locator(".jp-CodeCell .jp-InputPrompt:visible", has_text=counted).first
+    # of a cell that is shown: a lesson's first one is folded
+    prompts = page.locator(".jp-CodeCell .jp-InputPrompt:visible")
+    ran, begun = (prompts.filter(has_text=re.compile(count)).first for count in (r"^\[\d+\]:$", r"^\[[*\d]+\]:$"))
     for _ in range(5):
         choose(page, "Run", "Run All Cells")
-        page.wait_for_timeout(3000)
+        for _ in range(30):
+            page.wait_for_timeout(100)
+            if ran.count():
+                return
         if begun.count():
             return
     begun.wait_for()
@@ -176,4 +180,4 @@ def run_all(page):
     ran = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"^\[\d+\]:$"))
     ran.wait_for(timeout=60_000)
     page.locator(".tfviz canvas").first.wait_for()
-    settled(page)
+    wait_until_drawn(page)

@@ -9,13 +9,13 @@ import re
 
 import pytest
 import torch
-from browser import ALIVE, goto_view, plain
+from browser import VIEW_READY_JS, goto_view, plain
 
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
 
 # What the page asks its engine and what it is told; the worker is a real one.
-SPY = """window.told = []; window.Worker = class extends window.Worker {
+RECORD_ENGINE_JS = """window.told = []; window.Worker = class extends window.Worker {
     constructor(...given) { super(...given); this.asked = new Map();
         this.addEventListener('message', ({ data }) => { const asked = this.asked.get(data.id);
             if (!asked?.run || !data.result) return;
@@ -27,7 +27,7 @@ SPY = """window.told = []; window.Worker = class extends window.Worker {
                 inputs: named(inputs, numbers), outputs: named(outputs, numbers),
                 patterns: named(patterns, (all) => all.map(numbers)) }); }); }
     postMessage(message, ...more) { this.asked.set(message.id, message); super.postMessage(message, ...more); } }"""
-CALM = """async () => { for (let calm = 0; calm < 4; ) { await new Promise(requestAnimationFrame);
+WAIT_UNTIL_IDLE_JS = """async () => { for (let calm = 0; calm < 4; ) { await new Promise(requestAnimationFrame);
     const body = document.querySelector('.tfviz').shadowRoot?.querySelector('.studio');
     calm = !body || body.hasAttribute('aria-busy') || window.unpacking ? 0 : calm + 1; } }"""
 # The model of a widget, its other end in Python: `kernelState`, `kernelSet` and `kernelAsk` of the page.
@@ -50,7 +50,7 @@ def studio(new_page, tmp_path):
 
     def opened(made, **given):
         page = new_page(**given)
-        page.add_init_script(SPY)
+        page.add_init_script(RECORD_ENGINE_JS)
         goto_view(page, made.save(tmp_path / "x.html"))
         wait_until_idle(page)
         return page
@@ -58,7 +58,7 @@ def studio(new_page, tmp_path):
     return opened
 
 
-def wide(model, seed=3):
+def randomize_weights(model, seed=3):
     """Far from even: each matrix is drawn anew."""
     torch.manual_seed(seed)
     for parameter in model.parameters():
@@ -67,7 +67,7 @@ def wide(model, seed=3):
     return model.eval()
 
 
-def set_to(made, most=None, **state):
+def with_state(made, most=None, **state):
     """The same view with its controls set otherwise."""
     described = {**made.document, "state": {**made.document["state"], **state}}
     return View(made, described | ({} if most is None else {"max_tokens": most}), made.data)
@@ -81,10 +81,10 @@ def state(path):
 
 def wait_until_idle(page):
     """Until all that was asked for is computed and drawn."""
-    page.evaluate(CALM)
+    page.evaluate(WAIT_UNTIL_IDLE_JS)
 
 
-def says(page):
+def status_text(page):
     """What the studio says; the view of heads inside has a line of its own."""
     return plain(page.locator(".status").first.text_content())
 
@@ -144,10 +144,10 @@ def opened_link(page, new_page):
     """The page at the address that `page` shares."""
     page.locator("summary", has_text="Share").click()
     click(page, "Copy link")
-    assert says(page).startswith("The link is ")
+    assert status_text(page).startswith("The link is ")
     other = new_page()
     other.goto(page.evaluate("location.href"))
-    other.wait_for_function(ALIVE)
+    other.wait_for_function(VIEW_READY_JS)
     wait_until_idle(other)
     return other
 

@@ -33,9 +33,9 @@ def gpt(**parts):
 
 
 @cache
-def written(kind="learned"):
+def write_studio():
     """The model and its view, made once: the weights are kept exactly."""
-    model = gpt(**KINDS[kind])
+    model = gpt()
     return model, view.write(model, TOKENIZER, "abc", dtype="float32")
 
 
@@ -45,15 +45,15 @@ def shown(page):
 
 
 def bars(page):
-    """The next tokens: {name: what is said beside the bar}."""
+    """The next tokens: {name: the number beside the bar}."""
     rows = page.locator(".shares .share").evaluate_all(
         "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.number').textContent])"
     )
-    return {re.sub("[\u2066-\u2069“”]", "", name): said for name, said in rows}
+    return {re.sub("[\u2066-\u2069“”]", "", name): number for name, number in rows}
 
 
-def said(share):
-    """A share as the bars say it."""
+def format_percent(share):
+    """A share as the bars show it."""
     return percent(float(share))
 
 

@@ -163,6 +163,25 @@ test("a sink draws much of the weight of the queries that may see it, if these a
   assert.deepEqual([...sinks(grid(["p", "q"], ["a", "b"], [0.5, 0.5, 0.09, 0.91]), 0.3)], [1]);
 });
 
+test("a name that a spreadsheet would run as a formula has an apostrophe before it, also above a table", () => {
+  const names = {
+    "=1+1": "'=1+1",
+    "+cmd|' /C calc'!A0": "'+cmd|' /C calc'!A0",
+    "@SUM(A1)": "'@SUM(A1)",
+    "-x": "'-x",
+    "\t=1": "'\t=1",
+    "\r=1": "'\r=1",
+    "-1": "-1",
+    "-1+1": "'-1+1",
+    "-": "'-",
+    "a=b": "a=b",
+  };
+  for (const [name, written] of Object.entries(names)) {
+    const some = grid([name], [name], [1]);
+    assert.equal(csvs([{ name, grid: some }]), `"${written}"\r\n"query/key","${written}"\r\n"${written}",1\r\n`);
+  }
+});
+
 test("CSV leaves out what may not be seen, and no cell of it is a formula", () => {
   const some = grid(['say "a"', "=1+1"], ["-2", "+x"], [0.25, 1, 0.123456, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
   assert.equal(csv(some), '"query/key","-2","\'+x"\r\n"say ""a""",0.25,1\r\n"\'=1+1",0.1235,\r\n');

@@ -9,14 +9,17 @@ import { Store } from "../../tfviz/view/js/base/store.js";
 
 const NAMES = ["layer", "rows"];
 
-/** A store and its history, at a clock that stands still until it is moved. @param {TestContext} t */
-function followed(t, state = { layer: 0, rows: [], cursor: null }) {
+/**
+ * A store and its history, at a clock that stands still until it is moved.
+ * @param {TestContext} t @param {object} state @param {string[]} names
+ */
+function followed(t, state = { layer: 0, rows: [], cursor: null }, names = NAMES) {
   const clock = { now: 10_000 };
   t.mock.method(performance, "now", () => clock.now);
   const told = { moved: 0 };
   /** @type {Store<any>} */
   const store = new Store(state);
-  const history = new History(store, NAMES, () => told.moved++);
+  const history = new History(store, names, () => told.moved++);
   /** @param {number} milliseconds */
   const later = (milliseconds) => (clock.now += milliseconds);
   return { store, history, told, later };
@@ -161,6 +164,27 @@ test("an address holds what differs from the beginning, and is read again", (t) 
   assert.deepEqual(choicesOf(addressOf(history), { layer: 0, rows: [] }), { rows: [1, 2] });
 });
 
+test("an address holds the states of all studios: texts, nested lists, numbers and places", (t) => {
+  const [first, chosen] = [
+    { text: "abc", off: [], filled: [], replaced: [], hidden_patches: [], forced: [], num_beams: 4, place: null },
+    {
+      text: "der „Käse“ # 50% & שלום 😀\n",
+      off: [["decoder.0.cross.pattern", 1]],
+      filled: [[9, 31]],
+      replaced: [[3, "film with an end"]],
+      hidden_patches: [2, 8],
+      forced: [[5, 1], []],
+      num_beams: 1,
+      place: ["streams", 0, 2],
+    },
+  ];
+  const { store, history } = followed(t, first, Object.keys(first));
+  store.set(chosen);
+  const address = addressOf(history);
+  assert.match(address, /^[\w%.~!*'()-]*$/); // it can stand behind the # of any address
+  assert.deepEqual(choicesOf(address, first), chosen);
+});
+
 test("an address gives only known choices, each of the kind that it was; none where it cannot be read", () => {
   const state = { layer: 0, rows: [], word: "a", at: null };
   /** @param {object} choices */
@@ -168,6 +192,6 @@ test("an address gives only known choices, each of the kind that it was; none wh
   assert.deepEqual(read({ layer: 2, other: 3 }), { layer: 2 });
   assert.deepEqual(read({ layer: "2", rows: { 0: 1 }, word: 5 }), {});
   assert.deepEqual(read({ at: [1], layer: null }), { at: [1], layer: null });
-  assert.deepEqual(choicesOf("%7Bnot", state), {});
+  for (const text of ["%7Bnot", "{", "[1]", "null"]) assert.deepEqual(choicesOf(text, state), {});
   assert.deepEqual(choicesOf("%", state), {});
 });

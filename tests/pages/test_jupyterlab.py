@@ -7,13 +7,13 @@ import time
 import nbformat
 import papermill
 import pytest
-from browser import press, settled
+from browser import press, wait_until_drawn
 from jupyterlab_server import IDLE, begin, kernels, run_all, run_by_papermill, save, shut_down, write
 
 from tfviz.lessons import lesson_page, notebooks
 
 pytest_plugins = ["browser", "jupyterlab_server"]
-SAMPLE = ["01", "12"]  # lessons to run by JupyterLab's buttons; tests/notebooks runs them all, by papermill
+LESSON = "12"  # run by JupyterLab's buttons; tests/notebooks runs all, by papermill
 MAPS = """import torch
 from tfviz import look, view
 scores = torch.randn(3, 4, 6, 6, generator=torch.Generator().manual_seed(1)) * 2
@@ -118,21 +118,21 @@ def test_live_view_and_kernel_stay_in_sync(notebook, notebook_folder):
 @pytest.mark.parametrize("signed", [True, False])
 def test_papermill_notebook_is_interactive_only_if_signed(notebook, signed):
     page, maps = notebook("signed" if signed else "unsigned"), make_maps()
-    page.wait_for_timeout(1500)
+    views, pictures = page.locator(".tfviz[data-alive]"), page.locator(".jp-OutputArea-output img")
+    (views if signed else pictures).nth(2).wait_for()
+    page.wait_for_timeout(300)
     if signed:
-        views = page.locator(".tfviz[data-alive]")
         assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2", "Heads 0.1, 0.2"]
         check_head_view(page, views.nth(1), maps, 1, 2)
     else:
-        assert page.locator(".tfviz[data-alive]").count() == 0
-        pictures = page.locator(".jp-OutputArea-output img")
+        assert views.count() == 0
         assert pictures.count() == 3
         assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
 
 
-@pytest.mark.parametrize("lesson", notebooks.find(SAMPLE), ids=lambda lesson: lesson.stem)
-def test_lesson_runs_without_errors(notebook, notebook_folder, lab, lesson):
+def test_lesson_runs_without_errors(notebook, notebook_folder, lab):
     """At smoke size: every cell ran, none with an error, and nobody complained (see `notebook`)."""
+    (lesson,) = notebooks.find([LESSON])
     mine, values = notebook_folder / lesson.name, notebooks.values(lesson, "smoke", {})
     prepared = papermill.execute_notebook(lesson, None, values, prepare_only=True, progress_bar=False)
     for cell in prepared.cells:
@@ -141,14 +141,14 @@ def test_lesson_runs_without_errors(notebook, notebook_folder, lab, lesson):
     nbformat.write(prepared, mine)
     page = notebook(lesson.stem)
     begin(page)
-    for number in range(100):
-        page.wait_for_timeout(2000)
+    for number in range(200):
+        page.wait_for_timeout(500)
         page.locator(IDLE).wait_for(timeout=300_000)  # one cell, on a machine that does other things too
         save(page)
         cells = read_code_cells(mine)
         if cells and all(cell.execution_count for cell in cells):
             break
-        if number % 10 == 9 and not any(cell.execution_count for cell in cells):
+        if number % 20 == 19 and not any(cell.execution_count for cell in cells):
             print("nothing ran:", page.locator(".jp-InputPrompt").all_inner_texts()[:9], kernels(lab))
             page.close()  # a page that has lost its kernel on a slow machine: a reader would open it anew
             shut_down(lab)
@@ -164,7 +164,7 @@ def test_lesson_page_has_interactive_views(notebook_folder, new_page):
     page, maps = new_page(width=1300), make_maps()
     page.goto((notebook_folder / "page.html").as_uri())
     page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
-    settled(page)
+    wait_until_drawn(page)
     check_head_view(page, page.locator(".tfviz").nth(1), maps, 1, 2)
 
 
@@ -178,7 +178,7 @@ def test_plain_nbconvert_html_has_interactive_views(notebook_folder, chromium):
             (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
         )  # its formulas ask the network, in vain
         page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
-        settled(page)
+        wait_until_drawn(page)
         check_head_view(page, page.locator(".tfviz").nth(1), make_maps(), 1, 2)
         assert wrong == []
 

@@ -2,10 +2,9 @@
 
 import re
 
-import pytest
 import torch
-from studio_pages import set_to, switch, wait_until_idle
-from writing_studios import TOKENIZER, written
+from studio_pages import switch, wait_until_idle, with_state
+from writing_studios import TOKENIZER, write_studio
 
 from tfviz import look
 
@@ -30,7 +29,7 @@ ENDS = """() => {
 
 def strongest(layer, head, query):
     """The three keys with most of a query's attention, a tenth at least, without the query."""
-    model, _ = written()
+    model, _ = write_studio()
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode(PROMPT)[None])
     weights = seen[f"blocks.{layer}.attention.pattern"][0, head, query]
@@ -39,9 +38,9 @@ def strongest(layer, head, query):
     return keys[:3]
 
 
-@pytest.mark.parametrize(("layer", "head"), [(0, 0), (1, 1), (1, 2)])
-def test_arcs_join_the_token_with_its_strongest_keys(studio, layer, head):
-    page = studio(set_to(written()[1], prompt=PROMPT, layer=layer, head=head))
+def test_arcs_join_token_with_its_strongest_keys(studio):
+    layer, head = 1, 2
+    page = studio(with_state(write_studio()[1], prompt=PROMPT, layer=layer, head=head))
     for query in (7, 4, 1):
         page.locator(".token").nth(query).hover()
         wait_until_idle(page)
@@ -49,8 +48,8 @@ def test_arcs_join_the_token_with_its_strongest_keys(studio, layer, head):
         assert sorted(map(sorted, page.evaluate(ENDS))) == sorted(sorted((key, query)) for key in keys)
 
 
-def test_head_that_is_off_and_text_that_has_scrolled_have_no_arcs(studio):
-    page = studio(set_to(written()[1], prompt=PROMPT, layer=1, head=1))
+def test_ablated_head_and_scrolled_text_have_no_arcs(studio):
+    page = studio(with_state(write_studio()[1], prompt=PROMPT, layer=1, head=1))
     page.locator(".token").nth(7).hover()
     wait_until_idle(page)
     assert len(page.evaluate(ENDS)) == len(strongest(1, 1, 7)) > 0
@@ -62,8 +61,8 @@ def test_head_that_is_off_and_text_that_has_scrolled_have_no_arcs(studio):
     assert page.evaluate(ENDS) == []
 
 
-def test_arcs_run_above_a_line_or_between_two(studio):
-    page = studio(set_to(written()[1], prompt="ab\ncd\nef", layer=1, head=1))
+def test_arcs_do_not_cross_letters(studio):
+    page = studio(with_state(write_studio()[1], prompt="ab\ncd\nef", layer=1, head=1))
     heights = []
     for query in range(8):
         page.locator(".token").nth(query).hover()

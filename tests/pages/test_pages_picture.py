@@ -6,8 +6,11 @@ import numpy
 import pytest
 import torch
 from browser import (
+    axe,
+    axe_violations_by_scheme,
     choose,
     control,
+    horizontal_overflow,
     maps,
     named,
     number,
@@ -15,14 +18,12 @@ from browser import (
     place_of_head,
     press,
     read,
-    says,
-    serious,
-    settled,
+    status_text,
     table,
     takes,
+    wait_until_drawn,
+    weights,
 )
-
-from browser import axe, weights  # isort: skip
 from PIL import Image
 
 from tfviz import view
@@ -61,12 +62,12 @@ def cell_centre(page, row, col, down=3, across=4, words=1):
 
 def hover(page, x, y):
     canvas(page).hover(position={"x": x, "y": y})
-    settled(page)
+    wait_until_drawn(page)
 
 
 def click(page, x, y):
     canvas(page).click(position={"x": x, "y": y})
-    settled(page)
+    wait_until_drawn(page)
 
 
 def rounds_to(value, expected):
@@ -146,7 +147,7 @@ def test_image_works_by_keyboard_alone(open_view):
     page.keyboard.press("Escape")
     while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
         page.keyboard.press("Tab")
-    settled(page)
+    wait_until_drawn(page)
     assert read(page)[:2] == ("cls", "cls")
     press(page, "ArrowDown")
     assert read(page)[1] == "(0,0)"
@@ -206,12 +207,12 @@ def test_overview_opens_clicked_head(open_view):
     some = vit_maps()
     page = open_view(view.image(some, WHITE))
     page.get_by_role("tab", name="All heads").click()
-    settled(page)
+    wait_until_drawn(page)
     assert named(page).endswith(
         "2 layers × 3 heads: what “cls” looks at".replace("“", "“\u2068").replace("”", "\u2069”")
     )
     page.mouse.click(*place_of_head(page, "layer 1, head 1"))
-    settled(page)
+    wait_until_drawn(page)
     assert page.locator("h1").text_content() == "Layer 1, head 1"
 
 
@@ -224,14 +225,14 @@ def test_hidden_key_is_left_out_and_row_renormalized(open_view, tmp_path):
     assert found[0].isnan()
     assert (found[1:] - rest / rest.sum()).abs().max() < 1e-4
     hover(page, BOX[0] + 12, BOX[1] + 11)
-    assert says(page).endswith("left out")
+    assert status_text(page).endswith("left out")
 
 
 def test_forbidden_keys_are_hatched_and_named(open_view):
     some = vit_maps(causal=True)
     page = open_view(view.image(some, WHITE, token="(1,1)"))
     hover(page, *cell_centre(page, 2, 2))
-    assert says(page).endswith("may not look")
+    assert status_text(page).endswith("may not look")
     seen = Image.open(page_picture(page, "canvas")).convert("RGB")
     x, y = map(int, cell_centre(page, 2, 2))
     assert len({seen.getpixel((x + i, y)) for i in range(14)}) > 1
@@ -241,7 +242,7 @@ def test_compare_shows_both_captures_and_difference(open_view, tmp_path):
     one, other = vit_maps(), vit_maps(seed=9)
     page = open_view(view.image({"before": one, "after": other}, WHITE, arrange="compare"), width=1400)
     hover(page, 60, 200)
-    before, after, less = (number(part.split(": ")[1]) for part in says(page).split("  ", 1)[1].split("   "))
+    before, after, less = (number(part.split(": ")[1]) for part in status_text(page).split("  ", 1)[1].split("   "))
     assert abs(after - before - less) < 0.02
     text = takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
     found = [float(line.rsplit(",", 1)[1]) for line in text.splitlines() if "(0,0)" in line]
@@ -255,7 +256,7 @@ def test_steps_slider_selects_capture(open_view):
     hover(page, *cell_centre(page, 0, 0, words=0))
     assert rounds_to(read(page)[2], weights(parts["step 1"], 0, 0)[0, 5])
     control(page, "Step").fill("2")
-    settled(page)
+    wait_until_drawn(page)
     hover(page, *cell_centre(page, 0, 1, words=0))
     assert rounds_to(read(page)[2], weights(parts["step 3"], 0, 0)[1, 5])
 
@@ -264,9 +265,9 @@ def test_block_values_are_marked_as_upper_bounds(open_view):
     some = maps(3, 4, 145, 145)
     page = open_view(view.image(some, WHITE, layer=0, max_bytes=90_000))
     control(page, "Layer").select_option("2")
-    settled(page)
+    wait_until_drawn(page)
     hover(page, *cell_centre(page, 5, 5, 12, 12))
-    assert "at most" in says(page)
+    assert "at most" in status_text(page)
 
 
 @pytest.mark.parametrize("hide", ["nothing", "the first key"])
@@ -289,7 +290,7 @@ def test_hover_reads_block_containing_token(open_view, hide):
 def test_hostile_words_are_shown_as_text(open_view):
     some = cross_maps()
     page = open_view(view.image(some, WHITE, token="<b>house</b>", title="<i>x</i>"))
-    assert "<b>house</b>" in says(page)
+    assert "<b>house</b>" in status_text(page)
     assert page.locator("h1").text_content() == "<i>x</i>"
 
 
@@ -302,24 +303,18 @@ def test_exports_contain_image(open_view, tmp_path):
     saved = takes(page, "HTML", tmp_path)
     page.goto(saved.as_uri())
     canvas(page).wait_for()
-    settled(page)
+    wait_until_drawn(page)
     hover(page, *cell_centre(page, 1, 1))
     assert read(page)[:2] == ("cls", "(1,1)")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_reports_no_serious_violations(open_view, scheme):
-    page = open_view(view.image(cross_maps(), WHITE), scheme=scheme)
+def test_image_passes_axe_and_fits_any_page_width(open_view):
+    page = open_view(view.image(cross_maps(), WHITE))
     axe(page)
-    assert serious(page) == []
-
-
-@pytest.mark.parametrize("width", [320, 700, 1600])
-def test_image_fits_any_page_width(open_view, width):
-    page = open_view(view.image(vit_maps(), WHITE), width=width)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    box = canvas(page).bounding_box()
-    assert box["width"] <= width
+    assert axe_violations_by_scheme(page) == {}
+    for width in (1600, 700, 320):
+        assert horizontal_overflow(page, width) == {}
+        assert canvas(page).bounding_box()["width"] <= width
 
 
 def test_audio_reads_frames(open_view):

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 import torch
-from browser import goto_view, press, says, settled, takes
+from browser import goto_view, press, status_text, takes, wait_until_drawn
 from PIL import Image
 
 from tfviz import view
@@ -34,11 +34,11 @@ def test_mouse_reads_nearest_point(page, tmp_path):
     for (x, y), name, (longitude, latitude) in zip(svg_points(page, tmp_path), NAMES, GRID.tolist(), strict=True):
         page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
         assert (
-            says(page)
+            status_text(page)
             == f"“{name.replace(chr(9), ' ')}”  longitude {formatted(longitude)}, latitude {formatted(latitude)}"
         )
     page.mouse.move(box["x"] + 130, box["y"] + 5)
-    assert says(page) == ""
+    assert status_text(page) == ""
 
 
 def test_axes_are_not_flipped(page, tmp_path):
@@ -52,12 +52,12 @@ def test_arrow_keys_move_to_next_point_in_direction(page):
     for key, name in [("ArrowRight", "north"), ("ArrowDown", "middle"), ("ArrowLeft", "west"), ("ArrowLeft", "west"),
                       ("ArrowUp", "north west"), ("ArrowUp", "north west")]:  # fmt: skip
         press(page, key)
-        assert says(page).startswith(f"“{name}”")
+        assert status_text(page).startswith(f"“{name}”")
 
 
 def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tmp_path):
     page.get_by_label("Find a name").fill("SOUTH")
-    settled(page)
+    wait_until_drawn(page)
     assert page.locator(".subject").inner_text() == "3 of 9 found"
     page.get_by_label("Find a name").fill("")
     page.locator("canvas").focus()
@@ -68,7 +68,7 @@ def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tm
     assert state["rows"] == [1]
     assert state["zoom"] == 1.5
     press(page, "0", "Escape")
-    settled(page)
+    wait_until_drawn(page)
     assert page.locator(".subject").inner_text() == "9 points"
 
 

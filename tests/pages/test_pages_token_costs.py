@@ -8,9 +8,9 @@ import numpy
 import torch
 from browser import plain
 from PIL import Image
-from studio_pages import set_to, switch, wait_until_idle, wide, with_kernel
+from studio_pages import randomize_weights, switch, wait_until_idle, with_kernel, with_state
 from torch.nn import functional
-from writing_studios import TOKENIZER, written
+from writing_studios import TOKENIZER, write_studio
 
 from tfviz import look, view
 from tfviz.models import GPT
@@ -41,9 +41,9 @@ def told(page):
     return plain(page.locator(".costs").text_content())
 
 
-def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt=PROMPT))
+def test_bars_show_cross_entropy_and_lines_that_without_ablation(studio):
+    model, made = write_studio()
+    page = studio(with_state(made, prompt=PROMPT))
     before = costs(model)
     torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-4)
     assert heights(page, "--bar-line").isnan().all()
@@ -58,8 +58,8 @@ def test_bars_equal_cost_of_each_token_and_lines_that_with_all_heads(studio):
     assert heights(page, "--bar-line").isnan().all()
 
 
-def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
-    page = studio(set_to(written()[1], prompt=PROMPT))
+def test_bar_height_matches_cross_entropy(studio):
+    page = studio(with_state(write_studio()[1], prompt=PROMPT))
     number = int(heights(page).argmax())
     token = page.locator(".editor .token").nth(number)
     shot = Image.open(io.BytesIO(token.screenshot())).convert("L")
@@ -69,9 +69,9 @@ def test_bars_are_drawn_as_high_as_they_say_under_their_letters(studio):
     assert rows.max() >= shot.height - 2
 
 
-def test_cost_of_token_under_pointer_is_said(studio):
-    model, made = written()
-    page = studio(set_to(made, prompt=PROMPT))
+def test_hovered_token_shows_its_cross_entropy(studio):
+    model, made = write_studio()
+    page = studio(with_state(made, prompt=PROMPT))
     each = costs(model)
     for token in (1, 5, 7):
         page.locator(".token").nth(token).hover()
@@ -83,15 +83,15 @@ def test_cost_of_token_under_pointer_is_said(studio):
 
 
 def test_text_of_one_token_has_no_bars(studio):
-    page = studio(written()[1])
+    page = studio(write_studio()[1])
     page.locator(".editor").fill("a")
     wait_until_idle(page)
     assert not page.locator(".costs").is_visible()
     assert page.locator(".editor.costed").count() == 0
 
 
-def test_bars_beyond_the_context_are_none(studio):
-    model = wide(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
+def test_tokens_beyond_context_have_no_bars(studio):
+    model = randomize_weights(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
     page = studio(view.write(model, TOKENIZER, "abc", dtype="float32"))
     page.locator(".editor").fill("abcdef. " * 3)
     wait_until_idle(page)
@@ -103,8 +103,8 @@ def test_bars_beyond_the_context_are_none(studio):
     assert (shown[past + 1 :] > 0).all()
 
 
-def test_picture_of_the_text_has_its_bars(studio, tmp_path):
-    page = studio(set_to(written()[1], prompt=PROMPT))
+def test_svg_contains_bars(studio, tmp_path):
+    page = studio(with_state(write_studio()[1], prompt=PROMPT))
     with page.expect_download() as download:
         page.locator("summary", has_text="Share").click()
         page.get_by_role("button", name="SVG").click()
@@ -117,7 +117,7 @@ def test_picture_of_the_text_has_its_bars(studio, tmp_path):
 
 def test_kernel_that_sends_last_logits_has_no_bars(new_page):
     page = new_page()
-    with_kernel(page, view.write(written()[0], TOKENIZER, PROMPT, kernel=True), "studios-widget", "state")
+    with_kernel(page, view.write(write_studio()[0], TOKENIZER, PROMPT, kernel=True), "studios-widget", "state")
     page.locator(".studio .token").first.wait_for()
     wait_until_idle(page)
     assert page.locator(".cost").text_content().endswith(" nats")

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from browser import goto_view, named, plain, read, says, settled
+from browser import goto_view, named, plain, read, status_text, wait_until_drawn
 from studio_pages import button, wait_until_idle
-from writing_studios import TOKENIZER, written
+from writing_studios import TOKENIZER, write_studio
 
 from tfviz import generate, view
 from tfviz.look import AttentionMaps
@@ -46,7 +46,7 @@ def drag(page, element, right, down, steps=6):
         page.wait_for_timeout(20)
     send("touchEnd")
     page.wait_for_function(READY)
-    settled(page)
+    wait_until_drawn(page)
 
 
 def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
@@ -56,24 +56,24 @@ def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
     sheet = page.locator("canvas:visible").first
     box = sheet.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.75, box["y"] + box["height"] * 0.4)
-    settled(page)
+    wait_until_drawn(page)
     assert "layer 1" in named(page).lower()
     cells = page.locator("canvas:visible").first
     box = cells.bounding_box()
     page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
-    settled(page)
+    wait_until_drawn(page)
     query, key, number = read(page)
     row, column = "abcde".index(query), "abcde".index(key)
     head = int(named(page).lower().rpartition("head ")[2].split()[0])
     assert float(number) == pytest.approx(weights[1, head, row, column].item(), abs=0.01)
     page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
-    settled(page)
-    assert says(page).startswith(f"“{query}” → ")  # a second tap locks its row
-    assert says(page).count(",") == 2
+    wait_until_drawn(page)
+    assert status_text(page).startswith(f"“{query}” → ")  # a second tap locks its row
+    assert status_text(page).count(",") == 2
 
 
-def test_sentence_of_the_head_stays_in_sight(open_on_phone):
-    page = open_on_phone(written()[1])
+def test_head_summary_is_pinned_while_scrolling(open_on_phone):
+    page = open_on_phone(write_studio()[1])
     wait_until_idle(page)
     sentence, height = page.locator(".under"), page.viewport_size["height"]
     assert sentence.bounding_box()["y"] > height  # the heads are not in sight, either
@@ -92,9 +92,9 @@ def test_tap_on_drawing_keeps_its_reading(open_on_phone):
     )
     x, y = middle(page.locator(".results canvas").first)
     page.touchscreen.tap(x, y)
-    settled(page)
+    wait_until_drawn(page)
     page.wait_for_timeout(200)
-    assert "made" in says(page)
+    assert "made" in status_text(page)
 
 
 def movable(words, row, turn, order):
@@ -118,9 +118,9 @@ def test_points_and_angle_are_dragged_by_touch(open_on_phone):
     drag(page, cat, 40, 40)
     assert cat.get_attribute("aria-label") != before
     dial = page.locator(".dial")
-    turned = dial.get_attribute("aria-valuenow") or says(page)
+    turned = dial.get_attribute("aria-valuenow") or status_text(page)
     drag(page, dial, 0, -25)
-    assert (dial.get_attribute("aria-valuenow") or says(page)) != turned
+    assert (dial.get_attribute("aria-valuenow") or status_text(page)) != turned
     assert abs(page.evaluate("scrollY") - top) <= page.evaluate("innerHeight")
 
 
@@ -142,7 +142,7 @@ def test_drag_over_picture_scrolls_page(open_on_phone):
 
 
 def test_write_works_by_taps(open_on_phone, tmp_path):
-    model, made = written()
+    model, made = write_studio()
     page = open_on_phone(made)
     wait_until_idle(page)
     button(page, "One letter").tap()

@@ -6,8 +6,8 @@ import sys
 import nbformat
 import pytest
 import torch
-from jupyterlab_server import papermilled, run_all, run_by_papermill, write
-from writing_studios import said, spoken
+from jupyterlab_server import run_all, run_by_papermill, write
+from writing_studios import format_percent, spoken
 
 from tfviz.lessons import lesson_page
 
@@ -59,9 +59,7 @@ def models_scope():
 
 @pytest.fixture(scope="module")
 def notebook_folder(folder):
-    write(folder, "studios", [MODELS, *STUDIOS])
-    write(folder, "answered", [MODELS, *ANSWERED])
-    run_by_papermill(folder / "studios.ipynb")
+    run_by_papermill(write(folder, "studios", [MODELS, *STUDIOS, *ANSWERED]))
     return folder
 
 
@@ -80,7 +78,7 @@ def run_on_text(model, tokenizer, words):
 def check_top_share(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
-    expect(view.locator(".shares .share .number").first).to_have_text(said(share.item()))
+    expect(view.locator(".shares .share .number").first).to_have_text(format_percent(share.item()))
     expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
 
 
@@ -122,10 +120,14 @@ def use_classify(expect, view, models_scope):
     shares = (
         run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was dull")[0].softmax(-1).tolist()
     )
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
+    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+        [format_percent(share) for share in shares]
+    )
     view.locator(".passage .word").last.click()
     shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text([said(share) for share in shares])
+    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+        [format_percent(share) for share in shares]
+    )
 
 
 def use_fill(expect, view, models_scope):
@@ -151,40 +153,54 @@ def use_interact(expect, view, models_scope):
 
 
 USES = [use_write, use_translate, use_classify, use_fill, use_interact]
+KERNEL_USES = [use_write, use_interact, use_classify, use_fill, use_translate]
 
 
-def use_all_studios(expect, page, models_scope):
-    """Each studio answers, as Python does."""
-    views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(len(USES))
-    for number, uses in enumerate(USES):
+def use_all_studios(expect, views, models_scope):
+    """Each studio that computes in the page answers as Python does."""
+    for number, use in enumerate(USES):
         views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), models_scope)
+        use(expect, views.nth(number), models_scope)
 
 
-def test_studios_match_torch_in_jupyterlab(notebook, notebook_folder, models_scope, expect):
+def test_studios_match_torch_in_jupyterlab_and_kernel_follows_python_state(
+    notebook, notebook_folder, models_scope, expect
+):
     page = notebook("studios")
     run_all(page)
-    use_all_studios(expect, page, models_scope)
+    views, answered = page.locator(".tfviz[data-alive]"), page.locator(".tfviz:not([data-alive])")
+    expect(views).to_have_count(len(USES))
+    use_all_studios(expect, views, models_scope)
+    expect(answered).to_have_count(len(KERNEL_USES))
+    expect(answered.first.locator(".editor")).to_have_text("the music")  # the last cell said so
+    expect(answered.nth(1).locator("input[type=range]")).to_have_value("3")
+    for number, use in enumerate(KERNEL_USES):
+        answered.nth(number).scroll_into_view_if_needed()
+        use(expect, answered.nth(number), models_scope)
 
 
 def test_studios_match_torch_after_papermill(notebook, notebook_folder, models_scope, expect):
-    use_all_studios(expect, notebook("signed"), models_scope)
+    views = notebook("signed").locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES))
+    use_all_studios(expect, views, models_scope)
 
 
-def test_untrusted_notebook_shows_pictures(notebook, notebook_folder, expect):
-    page = notebook("unsigned")
-    pictures = page.locator(".jp-OutputArea-output img")
-    expect(pictures).to_have_count(len(USES))
-    assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
-    assert page.locator(".tfviz[data-alive]").count() == 0
-
-
-def test_studios_match_torch_in_lesson_page(notebook_folder, new_page, models_scope, expect):
+def test_studios_match_torch_in_lesson_page_and_those_of_a_kernel_are_static(
+    notebook_folder, new_page, models_scope, expect
+):
     lesson_page.write(nbformat.read(notebook_folder / "unsigned.ipynb", as_version=4), notebook_folder / "page.html")
     page = new_page(width=1300)
     page.goto((notebook_folder / "page.html").as_uri())
-    use_all_studios(expect, page, models_scope)
+    views = page.locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES) + len(KERNEL_USES))
+    use_all_studios(expect, views, models_scope)
+    writing, asking, *others = [views.nth(len(USES) + number) for number in range(len(KERNEL_USES))]
+    for studio in (writing, *others):
+        expect(studio).to_contain_text("a model in Python computed this, and its kernel has ended")
+    expect(writing.locator("h1, h3")).to_contain_text("the plot")
+    expect(asking).to_contain_text("Python computed this, and its kernel has ended")
+    asking.locator("details", has_text="Table").locator("summary").click()
+    expect(asking.locator(".tables td").first).to_have_text("4")
 
 
 def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, models_scope, expect):
@@ -193,35 +209,9 @@ def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, 
     with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
         page, wrong = context.new_page(), []
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.goto(
-            (notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded"
-        )  # its formulas ask the network
-        use_all_studios(expect, page, models_scope)
+        # its formulas ask the network
+        page.goto((notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded")
+        views = page.locator(".tfviz[data-alive]")
+        expect(views).to_have_count(len(USES))  # nbconvert leaves out those of a kernel
+        use_all_studios(expect, views, models_scope)
         assert wrong == []
-
-
-def test_kernel_studios_match_torch_and_follow_python_state(notebook, notebook_folder, models_scope, expect):
-    page = notebook("answered")
-    run_all(page)
-    views = page.locator(".tfviz")
-    expect(views).to_have_count(5)
-    expect(views.first.locator(".editor")).to_have_text("the music")  # the last cell said so
-    use_write(expect, views.first, models_scope)
-    expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
-    for number, uses in enumerate((use_interact, use_classify, use_fill, use_translate), 1):
-        views.nth(number).scroll_into_view_if_needed()
-        uses(expect, views.nth(number), models_scope)
-
-
-def test_kernel_studios_become_static_after_papermill(notebook_folder, new_page, models_scope, expect):
-    lesson_page.write(papermilled(notebook_folder / "answered.ipynb", "left"), notebook_folder / "left.html")
-    page = new_page(width=1300)
-    page.goto((notebook_folder / "left.html").as_uri())
-    views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(5)
-    for number in (0, 2, 3, 4):
-        expect(views.nth(number)).to_contain_text("a model in Python computed this, and its kernel has ended")
-    expect(views.first.locator("h1, h3")).to_contain_text("the plot")
-    expect(views.nth(1)).to_contain_text("Python computed this, and its kernel has ended")
-    views.nth(1).locator("details", has_text="Table").locator("summary").click()
-    expect(views.nth(1).locator(".tables td").first).to_have_text("4")

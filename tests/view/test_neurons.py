@@ -4,8 +4,8 @@ import csv
 
 import pytest
 import torch
-from browser import control, plain, press, settled, takes
-from browser import says as status
+from browser import control, plain, press, takes, wait_until_drawn
+from browser import status_text as status
 from example_views import COLS, ROWS, multiplied
 from writing_studios import KINDS, TOKENIZER, gpt
 
@@ -82,7 +82,7 @@ def test_page_matches_python(open_view, tmp_path):
     page = open_view(view.neurons(maps, 0, 1, 2))
     control(page, "Head").select_option("3")
     page.locator(".word").nth(4).click()
-    settled(page)
+    wait_until_drawn(page)
     parts = HeadParts.from_layer(maps.layers[0], 3)
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     assert rows[1][1:] == ["sum of q × k", "scale", "bias", "score", "weight"]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 from torch.nn import functional
-from writing_studios import CONTEXT, TOKENIZER, gpt, said, written
+from writing_studios import CONTEXT, TOKENIZER, format_percent, gpt, write_studio
 
 from tfviz import generate, models, portable, view
 from tfviz.look import AttentionMaps, capture
@@ -17,7 +17,7 @@ COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off
 
 
 def test_summary_contains_probability_of_likeliest_token():
-    model, made = written()
+    model, made = write_studio()
     with torch.no_grad():
         shares = model(TOKENIZER.encode("abc")[None])[0, -1].softmax(-1)
     top = shares.argmax().item()
@@ -34,7 +34,7 @@ def drawn(made):
 
 
 def test_the_still_picture_has_the_text_all_heads_and_the_bars():
-    model, made = written()
+    model, made = write_studio()
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         logits = model(TOKENIZER.encode("abc")[None])[0, -1]
     patterns = torch.stack([pattern[0] for pattern in seen.values()])
@@ -45,7 +45,7 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
         torch.testing.assert_close(torch.as_tensor(image.get_array().data).float(), pattern, rtol=0, atol=1e-5)
     assert {"a", "b", "c", "head 0", "layer 1", "shaded: what layer 0, head 0 looks at, from “c”"} <= set(texts)
     shares = logits.softmax(-1)
-    assert said(shares.max()) in texts
+    assert format_percent(shares.max()) in texts
     assert TOKENIZER.tokens(shares.argmax()[None])[0] in texts
 
 
@@ -75,7 +75,7 @@ def test_tokens_without_spaces_are_not_joined_to_one_word(count):
 
 @pytest.mark.parametrize(("temperature", "top_k", "top_p"), [(0.5, 4, 0.9), (0.0, None, None), (2.0, None, 0.6)])
 def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top_k, top_p):
-    model, _ = written()
+    model, _ = write_studio()
     how = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
     made = view.write(model, TOKENIZER, "abc", dtype="float32", **how)
     with torch.no_grad(), capture(model, "*.pattern") as seen:
@@ -89,13 +89,13 @@ def test_the_still_picture_shows_the_controls_and_what_they_cut(temperature, top
         sampler.probabilities(logits).sort(descending=True).values[: len(bars) // kinds].tolist()
         for sampler in (generate.Sampler(**how), generate.Sampler(temperature))
     )
-    assert set(map(said, drawn_from)) <= set(texts)
+    assert set(map(format_percent, drawn_from)) <= set(texts)
     lengths = [width / bars[0] for width in bars]
     assert lengths[kinds - 1 :: kinds] == pytest.approx(drawn_from, abs=1e-5)
     assert lengths[1::kinds] == pytest.approx(warm, abs=1e-5)
     looks = next(iter(seen.values()))[0, 0, -1]
     most = "itself" if looks.argmax() == 2 else f"“{'abc'[looks.argmax()]}”"
-    found = f"Layer 0, head 0 looks most at {most}, from “c”: {said(looks.max())} of its attention."
+    found = f"Layer 0, head 0 looks most at {most}, from “c”: {format_percent(looks.max())} of its attention."
     assert found in [text.get_text() for text in figure.texts]
 
 
@@ -106,7 +106,7 @@ def test_the_still_picture_of_a_long_text_has_the_bars_alone():
 
 
 def test_document_contains_state_and_attention_sites():
-    model, made = written()
+    model, made = write_studio()
     assert set(made.document["state"]) == COMES | set(HEADS_STATE)
     assert made.document["context"] == CONTEXT
     with torch.no_grad(), capture(model, "*.pattern") as seen:
