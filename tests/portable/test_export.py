@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from tfviz import files, models, portable
+from tfviz.layers import masks, positions
 from tfviz.portable.language_model import export_language_model
 from tfviz.portable.program import quantize, serialize_programs
 from tfviz.portable.symbolic_sizes import bind_dims, encode_size, evaluate_size
@@ -139,8 +140,13 @@ def test_pack_stores_shared_weights_once():
     assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
-def test_step_program_continues_from_read_program():
-    model = gpt()
+@pytest.mark.parametrize(
+    "parts",
+    [{}, {"positions": positions.Rotary}, {"positions": positions.ALiBi}, {"mask": masks.strided(3)}],
+    ids=["learned", "rotary", "ALiBi", "strided"],
+)
+def test_step_program_continues_from_read_program(parts):
+    model = gpt(**parts)
     programs, text = export_language_model(model, "float32"), ids(1, 9)
     assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
