@@ -89,7 +89,7 @@ export interface Edit {
   to?: number;
 }
 
-/** What an engine's text makes in a worker or in the page. */
+/** The factory in an engine's bundle; its `serve` attaches the engine to a worker, or to the page. */
 export type EngineModule = () => { serve(endpoint: Endpoint): void };
 
 /** Where requests arrive and replies leave: a worker's `self`, or an object of this form. */
@@ -169,7 +169,7 @@ export interface Inks {
   prediction: string;
 }
 
-/** What a view has: a canvas or SVG pen draws it. */
+/** A drawing of known size, which a canvas or an SVG pen draws. */
 export interface Drawing {
   width: number;
   height: number;
@@ -257,7 +257,7 @@ export interface Handlers {
   announce(text: string): void;
 }
 
-/** What surrounds a view. */
+/** Options that the host, a page or a widget, gives to a view. */
 export interface ViewOptions {
   /** The view as a page of its own. */
   page?(): Promise<Blob>;

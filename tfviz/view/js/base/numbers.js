@@ -97,7 +97,7 @@ export function inCell(value, limit) {
   return formatted(value < 0 ? -rounded : rounded);
 }
 
-/** Return what follows a number with this unit: a percent sign stands close to it. @param {string} [unit] */
+/** Return the suffix of a number with this unit: "%" without a space, others after a no-break space. @param {string} [unit] */
 export const unitSuffix = (unit) => (!unit || unit === "%" ? (unit ?? "") : `\u00a0${unit}`);
 
 /** Write a share as a percentage. Only 0 and 1 read as 0% and 100%. @param {number} share */

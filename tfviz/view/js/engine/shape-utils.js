@@ -11,7 +11,7 @@ export const formatShape = (shape) => `[${Array.from(shape).join(", ")}]`;
 /** @type {(shape: number[]) => number} */
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
 
-/** @type {(shape: number[], size: number) => number[]} A length of -1 stands for what is left of the size. */
+/** @type {(shape: number[], size: number) => number[]} Compute the length -1 of a shape from the size of all, as `torch.reshape` does. */
 export function inferShape(shape, size) {
   const known = sizeOf(shape.filter((length) => length >= 0));
   return shape.map((length) => (length < 0 ? size / known : length));

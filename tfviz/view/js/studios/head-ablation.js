@@ -1,4 +1,4 @@
-// What the probability of an answer would be with the selected head toggled: off if it is on, on if it is off.
+// Predicts how toggling the selected head, off if it is on or on if it is off, would change an answer's probability.
 
 import { percent, withSign } from "../base/numbers.js";
 

@@ -26,7 +26,7 @@ export class LogitsCache {
    * Request an answer; null if a newer request on this channel replaced it, or if the logits are not finite.
    * @param {string} channel
    * @param {number[]} question
-   * @param {Record<string, any>} inputs the same for the program
+   * @param {Record<string, any>} inputs the program's inputs that encode the question
    * @param {AskOptions} options
    * @returns {Promise<Answer | null>}
    */

@@ -1,8 +1,8 @@
-// A cache that keeps the entries used most recently.
+// A least-recently-used cache.
 
-/** A map of limited size that drops the entry whose last use is longest ago. @template Value */
+/** A map of limited size that drops the least recently used entry. @template Value */
 export class LruCache {
-  /** @type {Map<string, Value>} the one longest unused first */
+  /** @type {Map<string, Value>} the least recently used first */
   entries = new Map();
 
   /** @param {number} capacity how many entries are kept */

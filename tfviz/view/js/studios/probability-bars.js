@@ -74,7 +74,7 @@ function track(share, pale, other) {
 }
 
 /**
- * Leave out words that are as good as impossible, but for the first few: the row of the others stands for them.
+ * Drop entries below 0.1%, except the first three; `othersRow` sums what is dropped.
  * @param {number[]} ids the likeliest first
  * @param {ArrayLike<number>} shares by id
  */

@@ -173,7 +173,7 @@ export class TranslateStudio extends Studio {
   }
 
   /**
-   * Return the place of the word that the model was least sure of; of a mark only if there are no words.
+   * Return the position of the least probable word of a translation; punctuation counts only if there is nothing else.
    * @param {number[]} read
    * @param {DecoderOutput} answer
    */
