@@ -39,6 +39,8 @@ def test_ablate_accepts_only_pattern_sites():
         return model(source, target).sum().item()
 
     assert list(ablate(model, measure, "*.cross.pattern")) == ["decoder.0.cross.pattern"]
+    with pytest.raises(ValueError, match=r"decoder\.0\.cross: heads are ablated at patterns"):
+        ablate(model, measure, "decoder.0.cross")
     with pytest.raises(LookupError, match="no site matches"):
         ablate(model, measure, "nothing.pattern")
 

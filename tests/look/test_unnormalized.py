@@ -62,7 +62,7 @@ def test_named_site_captures_unnormalized_weights(made):
     assert "1 with rows that need not sum to 1 (layers.0.pattern)" in seen.summary
 
 
-@pytest.mark.parametrize("made", ["relu over n", "halves"])
+@pytest.mark.parametrize("made", MADE)
 def test_star_excludes_unnormalized_weights_with_instructions(made):
     model = Model(MADE[made], MADE[made])
     with pytest.raises(LookupError) as error, capture(model):

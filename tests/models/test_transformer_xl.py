@@ -65,7 +65,8 @@ def first_seen(place, segment, memory, layers):
 
 @torch.no_grad()
 @pytest.mark.parametrize(
-    ("sizes", "residual"), one_at_a_time([(3, 2), (1, 3), (1, 0), (2, 3), (3, 3), (4, 1)], [pre_norm, post_norm])
+    ("sizes", "residual"),
+    one_at_a_time([(3, 2), (1, 3), (1, 1), (1, 0), (3, 3), (2, 3), (4, 1), (4, 0)], [pre_norm, post_norm]),
 )
 def test_memory_length_limits_the_context(sizes, residual):
     segment, memory = sizes

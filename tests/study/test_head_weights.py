@@ -345,6 +345,9 @@ REFUSED = {
         lambda: head_weights(small("Llama", attn_implementation="eager")), ValueError,
         r"^there is no model\.layers\.0\.self_attn\.query: queries, keys and values are captured from.*'sdpa'",
     ),
+    "none": (
+        lambda: head_weights(nn.Sequential(nn.Embedding(9, 4), nn.Linear(4, 2))), LookupError, "no attention was seen",
+    ),
     "query norm": (
         lambda: head_weights(small("Qwen3", head_dim=8)), ValueError,
         r"^model\.layers\.0\.self_attn\.query is not linear in the input of model\.layers\.0\.self_attn alone, as af",
@@ -377,6 +380,16 @@ REFUSED = {
     "a picture is needed": (
         lambda: head_weights(family("ViT")[0]), ValueError,
         r"^ViTForImageClassification does not run on one id alone .*: give the arguments of a call by ids=",
+    ),
+    "no such site": (
+        lambda: head_weights(deep(), sites="*.outputs"), LookupError,
+        r"no site matches \*\.outputs; this model has blocks\.0\.attention\.output_heads, blocks",
+    ),
+    "head": (lambda: head_weights(deep()).qk(0, 2), LookupError, "head has no '2'; it has 0, 1"),
+    "layer": (lambda: head_weights(deep()).ov("3", 0), LookupError, "layer has no '3'; it has 0, 1, 2"),
+    "labels": (
+        lambda: HeadWeights(*[torch.ones(2, 3, 6, 2)] * 3, torch.ones(2, 3, 2, 6), ["0"]), ValueError,
+        "labels has 1 labels, the weights have 2 layers",
     ),
     "a name for a model": (
         lambda: head_weights("gpt2"), TypeError, r"study\.head_weights: model is 'gpt2'; give a model",

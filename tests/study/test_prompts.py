@@ -174,3 +174,8 @@ def test_float_tokens_and_positions_raise():
     ):
         with pytest.raises(TypeError, match=f"{name} is .*; give "):
             call()
+
+
+def test_there_are_as_many_positions_as_texts():
+    with pytest.raises(ValueError, match="there are 2 positions for 3 texts; give one, or one for each text"):
+        study.logit(2, position=[0, 1])(torch.zeros(3, 4, 5))

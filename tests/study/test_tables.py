@@ -19,6 +19,12 @@ def test_table_is_indexed_by_labels():
     assert found["b", "x"] == -3
     assert found["a"].tolist() == [0.5, -1, 2]
     assert found["a", 1] == -1
+    with pytest.raises(LookupError, match=r"layer has no 'c'; it has a, b"):
+        found["c"]
+    with pytest.raises(LookupError, match=r"there are 3 labels; give one for each of: layer, head"):
+        found["a", "0", "0"]
+    with pytest.raises(ValueError, match=r"values are \[2\], and the labels of a are \[3\]"):
+        Table(torch.ones(2), {"a": ["x", "y", "z"]})
 
 
 def test_top_sorts_by_magnitude_and_skips_nan():
@@ -26,6 +32,8 @@ def test_top_sorts_by_magnitude_and_skips_nan():
     assert len(table().top(100)) == 5
     found = Table(torch.tensor([1.0, -torch.inf]), {"a": ["x", "y"]})
     assert found.top(1) == [(("y",), -torch.inf)]
+    with pytest.raises(ValueError, match="count is 0"):
+        table().top(0)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +81,7 @@ def test_relative_to_returns_shares():
     assert found["b", "x"] == 0.75
     assert found.unit == "share"
     assert found.notes == {"source": "zero", "whole": -4.0}
-    for whole in (float("nan"), float("inf")):
+    for whole in (0.0, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="there are no shares of it"):
             table().relative_to(whole)
 
@@ -147,6 +155,8 @@ def test_table_rejects_invalid_notes_and_files(tmp_path):
     path.write_bytes(path.read_bytes()[:40])
     with pytest.raises(ValueError, match="table"):
         Table.load(path)
+    with pytest.raises(FileNotFoundError):
+        Table.load(tmp_path / "none")
 
 
 def test_to_pandas_keeps_names_and_labels(monkeypatch):
@@ -171,7 +181,7 @@ def test_to_pandas_keeps_names_and_labels(monkeypatch):
         Table(torch.tensor(1.0), {}).to_pandas()
 
 
-def test_metrics_match_reference_and_reject_negative_tokens():
+def test_metrics_match_reference_and_reject_invalid_tokens():
     logits = torch.randn(3, 4, 5, generator=torch.Generator().manual_seed(1))
     assert study.logit(2)(logits) == pytest.approx(logits[:, -1, 2].mean().item())
     assert study.logit([1, 0, 4], 2)(logits) == pytest.approx(
@@ -182,5 +192,11 @@ def test_metrics_match_reference_and_reject_negative_tokens():
     )
     assert study.log_probability(2, 0)(logits) == pytest.approx(logits[:, 0].softmax(-1)[:, 2].log().mean().item())
     assert study.logit(2)(logits[:, 0]) == pytest.approx(logits[:, 0, 2].mean().item())
-    with pytest.raises(ValueError, match="token is -1"):
-        study.logit(-1)(logits)
+    for metric, says in (
+        (study.logit(5), "token is 5; there are 5, counted from 0"),
+        (study.logit(-1), "token is -1"),
+        (study.logit(1, 4), "position is 4; there are 4"),
+        (study.logit([1, 2]), "there are 2 tokens for 3 texts"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            metric(logits)

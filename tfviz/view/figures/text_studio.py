@@ -78,7 +78,7 @@ class StudioPicture:
     @property
     def shading_weights(self) -> Tensor:
         """The weights of the selected head that shade the text, [key]."""
-        weights = self.maps[self.layer, self.head].float()
+        weights = self.maps[self.layer, self.head]
         return weights.mean(0) if self.row is None else weights[self.row]
 
     @property
@@ -198,7 +198,7 @@ class StudioPicture:
 
     def _draw_weights(self, axes: Axes, layer: int, head: int) -> None:
         """Draw the weights of a head, masked ones as 0."""
-        weights = self.maps[layer, head].float()
+        weights = self.maps[layer, head]
         draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
 
     def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
