@@ -416,7 +416,7 @@ def wait_until(condition):
 
 
 @posix
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGHUP", "SIGINT"])
 def test_ended_run_leaves_no_processes_and_can_be_repeated(tmp_path, name):
     how = getattr(signal, name)
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))

@@ -113,7 +113,7 @@ def test_pages_load_offline_and_fit_window_width(site, new_page):
             continue
         page.goto(path.as_uri())
         page.wait_for_load_state()
-        for width in (400, 1600) if path.stem in ("index", "looking") else (400,):
+        for width in (400, 1600):
             page.set_viewport_size({"width": width, "height": 800})
             if page.evaluate("document.documentElement.scrollWidth") > width:
                 too_wide.append((str(path.relative_to(site)), width))
