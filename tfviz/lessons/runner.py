@@ -11,17 +11,20 @@ import json
 import multiprocessing
 import os
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from itertools import compress
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import click
+import psutil
 
 from tfviz import files
 from tfviz.lessons import answers, gallery, notebooks, worker
@@ -31,6 +34,7 @@ from tfviz.lessons.runs import Outcome, Run, combinations, earlier, folder_name,
 
 REPORT_SECONDS = 0.3  # between two updates of the progress
 WINDOWS_MAX_WORKERS = 61  # limit of ProcessPoolExecutor on Windows
+GRACE_SECONDS = 20.0  # for workers to end their kernels after Ctrl-C
 
 
 def run(
@@ -177,7 +181,7 @@ def _execute(
     jobs = min(jobs, WINDOWS_MAX_WORKERS) if files.WINDOWS else jobs
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress = Progress(sys.stderr)
-    spawn = multiprocessing.get_context("spawn")
+    spawn, others = multiprocessing.get_context("spawn"), set(multiprocessing.active_children())
     lifeline, other_end = spawn.Pipe(duplex=False)  # only this process holds the latter
     reports = spawn.SimpleQueue()
     with other_end, ProcessPoolExecutor(jobs, spawn, worker.init_worker, (lifeline, threads, reports)) as pool:
@@ -195,5 +199,21 @@ def _execute(
                     yield each
                 progress.show()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # then `other_end` is closed, and the workers end
+            workers = set(multiprocessing.active_children()) - others
+            pool.shutdown(wait=False, cancel_futures=True)
+            other_end.close()  # the workers end
+            _kill(workers, GRACE_SECONDS)
             raise
+
+
+def _kill(workers: Iterable[BaseProcess], grace: float) -> None:
+    """Wait until `workers` have ended; after `grace` seconds or another Ctrl-C, kill the others and their kernels."""
+    deadline = time.monotonic() + grace
+    try:
+        for each in workers:
+            each.join(max(0.0, deadline - time.monotonic()))
+    finally:
+        for each in workers:
+            with suppress(psutil.NoSuchProcess):
+                worker.kill_descendants(psutil.Process(each.pid))
+            each.kill()

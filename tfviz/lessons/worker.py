@@ -79,9 +79,17 @@ def _end_with_main(lifeline: _Lifeline) -> None:
 
 
 def _end_process(number: int = 0, frame: FrameType | None = None) -> None:
-    """End this process and all of its descendants; each is suspended first, so that it cannot start another."""
+    """End this process and all of its descendants."""
+    try:
+        kill_descendants(psutil.Process())
+    finally:  # an error must not be reported as one of the notebook that is running
+        os._exit(1)
+
+
+def kill_descendants(process: psutil.Process) -> None:
+    """Kill all descendants of a process; each is suspended first, so that it cannot start another."""
     descendants: set[psutil.Process] = set()
-    while found := set(psutil.Process().children(recursive=True)) - descendants:
+    while found := set(process.children(recursive=True)) - descendants:
         descendants |= found
         for each in found:
             with suppress(psutil.Error):
@@ -89,7 +97,6 @@ def _end_process(number: int = 0, frame: FrameType | None = None) -> None:
     for each in descendants:
         with suppress(psutil.Error):
             each.kill()
-    os._exit(1)
 
 
 def execute(run: Run, out: Path, timeout: int | None = None, lessons: Sequence[Lesson] = ()) -> Outcome:
