@@ -22,20 +22,20 @@ const MINISEARCH =
 /** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. @type {Record<string, number>} */
 const LIMITS = {
   "attention.js": 7_900,
-  "charts.js": 61_000,
+  "charts.js": 64_000,
   "engine.js": 47_300,
-  "interact-widget.js": 130_000,
-  "interact.js": 132_600,
+  "interact-widget.js": 130_600,
+  "interact.js": 133_300,
   "lesson.js": 1_400,
-  "maps-widget.js": 101_500,
-  "maps.js": 104_500,
-  "neurons.js": 52_000,
+  "maps-widget.js": 104_400,
+  "maps.js": 107_400,
+  "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 180_400,
-  "patching.js": 180_000,
+  "patching-widget.js": 181_000,
+  "patching.js": 180_700,
   "site-search.js": 22_600,
-  "studios-widget.js": 254_000,
-  "studios.js": 253_500,
+  "studios-widget.js": 254_700,
+  "studios.js": 254_300,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

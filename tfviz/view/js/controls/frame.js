@@ -2,6 +2,7 @@
 // shown.
 
 import { h } from "../base/elements.js";
+import { consume } from "../base/events.js";
 import { download, png, svg } from "./export.js";
 import { csvs } from "./table.js";
 import { Theme } from "../base/theme.js";
@@ -55,23 +56,38 @@ export class Frame {
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
     this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
-    this.help = h(
-      "details",
-      {},
-      h("summary", {}, "Shortcuts"),
-      h("dl", {}, ...options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
-    );
-    this.header = h("header", {}, this.title, this.subject);
+    const keys = options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
+    this.saveMenu = menu("Save", "save-it", h("div", {}, this.exportButtons()));
+    this.keysMenu = menu("Shortcuts", "", h("dl", {}, ...keys));
+    this.keysMenu.classList.add("keys");
+    this.end = h("span", { class: "end" }, this.saveMenu, this.keysMenu);
+    this.header = h("header", {}, this.title, this.subject, this.end);
     this.body = h("div", { class: "view" }, this.header);
-    this.foot = h(
-      "footer",
-      {},
-      this.exportButtons(),
-      this.tableTwin,
-      this.help,
-      document.note ? h("p", { class: "note" }, document.note) : null,
-    );
+    this.foot = h("footer", {}, this.tableTwin, document.note ? h("p", { class: "note" }, document.note) : null);
+    this.closeMenus();
     shadow.replaceChildren(h("style", {}, CSS), this.body);
+  }
+
+  /** Close an open menu when something else is pressed, one of its buttons is, or Escape. */
+  closeMenus() {
+    const menus = [this.saveMenu, this.keysMenu];
+    this.body.addEventListener("pointerdown", ({ target }) => {
+      for (const each of menus) if (each.open && !each.contains(/** @type {Node} */ (target))) each.open = false;
+    });
+    const closeAfter = (/** @type {Event} */ { target }) => {
+      if (!(/** @type {Element} */ (target).matches("button"))) return;
+      this.saveMenu.open = false;
+      this.announce("");
+    };
+    this.saveMenu.addEventListener("click", closeAfter, true); // before the button says what it did
+    this.body.addEventListener("keydown", (event) => {
+      const open = menus.find((each) => event.key === "Escape" && each.open);
+      if (!open) return;
+      open.open = false;
+      open.querySelector("summary")?.focus();
+      event.stopImmediatePropagation();
+      consume(event);
+    });
   }
 
   /** Assemble the parts and start to follow width, colours and choices; return the function that ends this. */
@@ -249,6 +265,10 @@ export class Frame {
     };
   }
 }
+
+/** A button that opens a menu below it. @param {string} name @param {string} kind @param {HTMLElement} content */
+const menu = (name, kind, content) =>
+  h("details", { class: "menu" }, h("summary", { class: `top-button ${kind}` }, name), content);
 
 /** @type {Record<string, string>} */
 const EXPORT_TITLES = {

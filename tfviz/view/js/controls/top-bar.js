@@ -1,5 +1,5 @@
-// The menu at the end of a view's title: undo, redo, sharing and keys. It also reads the reader's choices from the
-// page's address and writes them there.
+// What a view that computes has besides the menus of its frame: undo, redo, and a link to share. It also reads the
+// reader's choices from the page's address and writes them there.
 
 /** @import { Frame } from "./frame.js" */
 
@@ -23,22 +23,11 @@ export class TopBar {
     this.redoButton = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const linkTitle = "the address of this page as it stands now";
     const link = h("button", { type: "button", title: linkTitle, onclick: () => this.copyLink() }, "Copy link");
-    const parts = h("div", {}, addressed ? link : null, frame.foot.firstChild);
-    parts.querySelector(".save-as")?.addEventListener("click", ({ target }) => {
-      if (!(/** @type {Element} */ (target).matches("button"))) return;
-      this.share.open = false;
-      this.frame.announce("");
-    });
-    this.share = h("details", { class: "menu" }, h("summary", { class: "top-button share-it" }, "Share"), parts);
-    frame.help.classList.add("menu", "keys");
-    this.element = h("span", { class: "end" }, this.undoButton, this.redoButton, this.share, frame.help);
-    frame.header.append(this.element);
+    const { saveMenu, end } = frame;
+    saveMenu.querySelector("summary")?.replaceChildren("Share");
+    if (addressed) saveMenu.lastElementChild?.prepend(link);
+    end.prepend(this.undoButton, this.redoButton);
     frame.body.addEventListener("keydown", (event) => this.press(event));
-    // A menu that is open closes when something else is pressed.
-    frame.body.addEventListener("pointerdown", ({ target }) => {
-      for (const menu of [this.share, frame.help])
-        if (menu.open && !menu.contains(/** @type {Node} */ (target))) menu.open = false;
-    });
     this.history = new History(frame.store, names, () => this.markButtons());
     if (addressed) this.readAddress(state);
     this.markButtons();
@@ -50,12 +39,8 @@ export class TopBar {
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const escaped = [this.share, this.frame.help].find((menu) => event.key === "Escape" && menu.open);
     const undoes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
-    if (escaped) {
-      escaped.open = false;
-      escaped.querySelector("summary")?.focus();
-    } else if (undoes && event.shiftKey) this.history.redo();
+    if (undoes && event.shiftKey) this.history.redo();
     else if (undoes) this.history.undo();
     else return;
     consume(event);
@@ -95,6 +80,5 @@ export class TopBar {
     } catch {
       this.frame.announce("The link is in the address bar: copy it from there.");
     }
-    this.share.open = false;
   }
 }

@@ -70,10 +70,12 @@ export class Explorer {
       redraw: () => this.refresh(),
     });
     this.large = Boolean(options.large);
+    this.frame.body.classList.toggle("inner", this.large);
     this.stages = this.makeStages(source.document);
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
     this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, marked: [] }));
-    this.frame.body.append(this.controls.element, this.kinds.element);
+    this.controls.element.append(this.kinds.element);
+    this.frame.body.append(this.controls.element);
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();

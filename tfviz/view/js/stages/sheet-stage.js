@@ -18,6 +18,7 @@ import { Sheet } from "./sheet.js";
  */
 
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
+const NAMES_OF_MAP = 30; // pixels that the names of a map's rows are wider than those above are high
 const NARROW = 500; // pixels of a page
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
@@ -83,7 +84,8 @@ export class SheetStage {
     const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
     if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
-    const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH);
+    const high = Math.max(MIN_MAP_WIDTH, this.sheet.height + NAMES_OF_MAP);
+    const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH, high);
     const available = beside < MIN_MAP_WIDTH ? 0 : beside;
     this.mapWidth = fits ? (width < NARROW && width) || available : 0; // on a telephone it stands below
     this.showSelected();

@@ -35,7 +35,8 @@ import { textWidth } from "../base/pen.js";
 const FONT_SIZE = 12; // pixels
 const MIN_OUTLINED_CELL = 5; // pixels
 const MAX_THUMB = 190; // pixels of the side of a head's map
-const MAX_HEIGHT = 560; // pixels of all maps together, while each has MIN_THUMB
+const [MIN_HEIGHT, MAX_HEIGHT] = [360, 640]; // pixels of all maps together, while each has MIN_THUMB
+const OTHER_HEIGHT = 352; // pixels of all else in a view: one of many heads fits into the window
 const MIN_THUMB = 60;
 const MAX_SCALE_WIDTH = 280;
 
@@ -85,7 +86,8 @@ export class Sheet {
     const { left, top, gap } = this;
     const [columns, lines] = this.transposed([layers, heads]);
     const shape = clamp(rows.length / cols.length, 0.5, 2);
-    const high = Math.max(MIN_THUMB, (MAX_HEIGHT / lines - gap) / shape);
+    const available = clamp(globalThis.innerHeight - OTHER_HEIGHT, MIN_HEIGHT, MAX_HEIGHT);
+    const high = Math.max(MIN_THUMB, (available / lines - gap) / shape);
     this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
     this.thumbHeight = Math.max(8, this.thumbWidth * shape);
     this.mapsBottom = top + lines * (this.thumbHeight + gap);
