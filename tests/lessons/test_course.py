@@ -10,6 +10,7 @@ from bs4 import BeautifulSoup
 from PIL import Image
 from small_notebooks import v4
 
+from tfviz import view
 from tfviz.lessons import course, gallery, html_exporter, html_parts, injected_parameters, lesson_page, notebooks, runs
 from tfviz.lessons.course import Lesson
 from tfviz.lessons.site import search_index
@@ -177,6 +178,29 @@ def test_search_index_is_a_script(tmp_path):
         {"address": "notebooks/01_a.html", "page": "A", "heading": "A", "text": "An induction head copies."}
     ]
     assert (tmp_path / "site-search.js").stat().st_size < 25_000
+
+
+def test_lesson_page_opens_with_its_view_alive_unless_it_is_large(tmp_path, monkeypatch):
+    points = view.scatter([[1.0, 2.0], [3.0, 1.0]], ["a", "b"], title="Two points")
+    data, metadata = points._repr_mimebundle_()
+    output = v4.new_output("display_data", data, metadata=metadata)
+    title = v4.new_markdown_cell("# Points\n\nA promise.\n\n**Questions:** Why?")
+    tagged = v4.new_code_cell("1", outputs=[output], metadata={"tags": ["thumbnail"]})
+    html = page(tmp_path, "01_points", title, tagged, v4.new_code_cell("2", outputs=[output]))
+    soup = BeautifulSoup(html, "html.parser")
+    first, second, third = soup.select("div.tfviz")
+    assert first.find_parent("figure")["class"] == ["opening-of-lesson"]
+    assert first.find_previous("p").get_text() == "A promise."
+    assert str(first) == str(second) == str(third)
+    bundles = soup.select("script[data-bundle]")
+    assert len(bundles) == len({bundle["data-bundle"] for bundle in bundles})  # once each,
+    mounts = [found.start() for found in re.finditer(f'mount\\("{first["data-view"]}"', html)]
+    assert html.index("data-bundle") < mounts[0]  # before it is first needed
+    assert len(mounts) == 3
+    monkeypatch.setattr(lesson_page, "MAX_OPENING", 100)
+    soup = BeautifulSoup(page(tmp_path, "02_points", title, tagged), "html.parser")
+    assert len(soup.select("div.tfviz")) == 1
+    assert "change it, further down" in soup.select_one("figure.opening-of-lesson:has(img.opening)").get_text()
 
 
 def test_description_ends_at_word_boundary():

@@ -31,6 +31,8 @@ from tfviz.lessons.html_parts import (
 PROGRESS_BAR = re.compile(r"[^\r\n]*\d%\|[^|\r\n]*\|[^\r\n]*[\r\n]*")  # of tqdm
 CONTENTS_PLACEHOLDER, TITLE_PLACEHOLDER = "<!-- contents -->", "<!-- title -->"  # in the template
 OPENING_WIDTH, OPENING_QUALITY = 1520, 80  # of the file of the first picture: pixels, and WEBP quality
+MAX_OPENING = 400_000  # letters of a view's data and picture that a page may have twice
+VIEW = '<div class="tfviz" data-view='
 LESSON_STYLE = (TEMPLATES / "lesson.css").read_text(encoding="utf-8")
 
 
@@ -73,23 +75,26 @@ def write(
         "description": description(course.describe(notebook, path.stem).promise),
         **_course_links(lessons, path.stem),
     }
-    body = exporter.from_notebook_node(_for_page(notebook, path.stem), resources)[0]
+    bundles: set[str] = set()  # keys of those that the page already has
+    opening = _opening(notebook, bundles)
+    body = exporter.from_notebook_node(_for_page(notebook, path.stem, bundles), resources)[0]
     title = "" if any(heading.level == 1 for heading in exporter.headings) else f"<h1>{escape(path.stem)}</h1>"
     body = body.replace(CONTENTS_PLACEHOLDER, contents(exporter.headings), 1).replace(TITLE_PLACEHOLDER, title, 1)
     after = body.index("</h1>") + len("</h1>")
     next_cell = body.find('<div class="jp-Cell ', after)
     paragraph = body.find("</p>", after, next_cell if next_cell > 0 else len(body))  # the first of the promise
     after = paragraph + len("</p>") if paragraph > 0 else after
-    body = f"{body[:after]}{_opening(notebook)}{body[after:]}"
+    body = f"{body[:after]}{opening}{body[after:]}"
     draft = path.with_name(f".{path.name}.draft")  # `atomic` would remove drafts of other workers
     draft.write_text(body, encoding="utf-8", newline="\n", errors="replace")
     files.replace(draft, path)
 
 
-def _opening(notebook: nbformat.NotebookNode) -> str:
-    """Return the HTML of the lesson's first picture, from the cell tagged `thumbnail`; empty if there is none.
+def _opening(notebook: nbformat.NotebookNode, bundles: set[str]) -> str:
+    """Return the HTML of the lesson's first view or picture, from the cell tagged `thumbnail`; empty if there is none.
 
-    A link leads to the cell; it says if the picture there can be changed.
+    A view is there a second time, alive, unless it holds much data; then its picture stands for it. A link leads to the
+    cell.
     """
     cells = [
         (cell, output) for cell in notebooks.tagged_cells(notebook, "thumbnail") for output in cell.get("outputs", [])
@@ -98,15 +103,35 @@ def _opening(notebook: nbformat.NotebookNode) -> str:
     if not pictures:
         return ""
     cell, output = pictures[-1]
+    view = _live_view(cell, bundles)
+    is_picture_of_view = not view and any("text/html" in other.get("data", {}) for other in cell.outputs)
+    return render(
+        "opening.html.j2",
+        shown=view or _small_picture(output),
+        address=f"#cell-id={cell.id}",
+        is_picture_of_view=is_picture_of_view,
+    )
+
+
+def _live_view(cell: nbformat.NotebookNode, bundles: set[str]) -> str:
+    """Return the HTML of a cell's last view, with the bundles that are not there yet; empty if it is too long."""
+    from tfviz.view.page.bundle import BUNDLE, deduplicate  # imports matplotlib
+
+    views = [
+        output["data"]["text/html"] for output in cell.outputs if VIEW in output.get("data", {}).get("text/html", "")
+    ]
+    if not views or len(BUNDLE.sub("", views[-1])) > MAX_OPENING:
+        return ""
+    return deduplicate(views[-1], bundles)
+
+
+def _small_picture(output: nbformat.NotebookNode) -> str:
+    """Return the HTML of an output's picture, with no more pixels than a page shows."""
     png, width = output["data"]["image/png"], output["metadata"].get("image/png", {}).get("width")
     image, made = Image.open(io.BytesIO(base64.b64decode(png))).convert("RGB"), io.BytesIO()
     image.thumbnail((OPENING_WIDTH, OPENING_WIDTH))
     image.save(made, "WEBP", quality=OPENING_QUALITY)
-    source = f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}"
-    is_live = any("text/html" in other.get("data", {}) for other in cell.outputs)
-    return render(
-        "opening.html.j2", picture=picture(source, "", width, "opening"), address=f"#cell-id={cell.id}", is_live=is_live
-    )
+    return picture(f"data:image/webp;base64,{base64.b64encode(made.getvalue()).decode()}", "", width, "opening")
 
 
 def _page_address(url: str, addresses: dict[str, str]) -> str:
@@ -123,12 +148,12 @@ def _course_links(lessons: Sequence[Lesson], name: str) -> dict[str, str]:
     return {part: render("lesson_links.html.j2", part=part, **values) for part in ("top", "end")}
 
 
-def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
+def _for_page(notebook: nbformat.NotebookNode, name: str, bundles: set[str]) -> nbformat.NotebookNode:
     """Return a copy of a notebook prepared for a page, with views that need no kernel instead of widgets.
 
     The link to the interactive page is removed, since it leads to this page, and so is the cell that installs tfviz.
-    Each bundle is included once, and parameters are merged into one cell. Tables scroll separately. Progress bars are
-    removed.
+    Bundles are included once, unless their keys are in `bundles`, to which they are added. Parameters are merged into
+    one cell. Tables scroll separately. Progress bars are removed.
     """
     from tfviz.view.page.bundle import deduplicate  # imports matplotlib
 
@@ -139,7 +164,6 @@ def _for_page(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNo
     injected_parameters.merge(page)
     if page.cells:
         page.cells[0].source = clean.without_live_link(page.cells[0].source)
-    bundles: set[str] = set()  # keys of the bundles that the page already has
     for cell in page.cells:
         if cell.cell_type == "code":
             cell.outputs = _without_progress_bars(cell.outputs)

@@ -81,7 +81,7 @@ export class CanvasPen {
   }
 
   /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, rotated = false }) {
+  text(x, y, string, { fill, size = 12, align = "left", bold = false, rotated = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // setting a font takes longer than drawing a text
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
@@ -150,7 +150,7 @@ export class SvgPen {
   }
 
   /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, rotated = false }) {
+  text(x, y, string, { fill, size = 12, align = "left", bold = false, rotated = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const turn = rotated ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
     this.parts.push(
@@ -200,7 +200,7 @@ const escaped = (string) =>
 /** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
 /** Measure the width of a text in pixels. @param {string} string @param {number} [size] @param {boolean} [bold] */
-export function textWidth(string, size = 11, bold = false) {
+export function textWidth(string, size = 12, bold = false) {
   ruler ??= context(document.createElement("canvas"));
   ruler.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
   return ruler.measureText(string).width;

@@ -61,7 +61,7 @@ export class Frame {
     this.keysMenu = menu("Shortcuts", "", h("dl", {}, ...keys));
     this.keysMenu.classList.add("keys");
     this.end = h("span", { class: "end" }, this.saveMenu, this.keysMenu);
-    this.header = h("header", {}, this.title, this.subject, this.end);
+    this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.subject), this.end);
     this.body = h("div", { class: "view" }, this.header);
     this.foot = h("footer", {}, this.tableTwin, document.note ? h("p", { class: "note" }, document.note) : null);
     this.closeMenus();

@@ -268,7 +268,7 @@ export class Points {
     const { x, y, side } = this.window;
     const [left, top, right, bottom] = this.box;
     const size = [right - left, bottom - top];
-    const style = { fill: theme.soft, size: 11 };
+    const style = { fill: theme.soft, size: 12 };
     [x, 1 - y - side].forEach((start, axis) => {
       for (const [value, text] of this.ticks(axis, [start, start + side], size[axis] / TICK_SPACING[axis])) {
         const [across, down] = this.pixel([this.share(value, axis), this.share(value, axis)]);
@@ -303,7 +303,7 @@ export class Points {
     for (const [label, name] of this.groups) {
       const text = brief(name);
       pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkOf(theme, label) });
-      pen.text(x + 8, 9, text, { fill: theme.soft, size: 11 });
+      pen.text(x + 8, 9, text, { fill: theme.soft, size: 12 });
       x += textWidth(text, 11) + 26;
     }
   }
@@ -329,7 +329,7 @@ export class Points {
     if (!always && (boxes.length >= MAX_NAMES || boxes.some(overlaps) || dots.some(covers))) return;
     boxes.push(box);
     if (always) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
-    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold });
+    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 12, bold });
   }
 }
 

@@ -36,7 +36,7 @@ const FONT_SIZE = 12; // pixels
 const MIN_OUTLINED_CELL = 5; // pixels
 const MAX_THUMB = 190; // pixels of the side of a head's map
 const [MIN_HEIGHT, MAX_HEIGHT] = [360, 640]; // pixels of all maps together, while each has MIN_THUMB
-const OTHER_HEIGHT = 352; // pixels of all else in a view: one of many heads fits into the window
+const OTHER_HEIGHT = 368; // pixels of all else in a view: one of many heads fits into the window
 const MIN_THUMB = 60;
 const MAX_SCALE_WIDTH = 280;
 
