@@ -74,17 +74,20 @@ export class Frame {
     this.body.addEventListener("pointerdown", ({ target }) => {
       for (const each of menus) if (each.open && !each.contains(/** @type {Node} */ (target))) each.open = false;
     });
+    const close = (/** @type {HTMLDetailsElement} */ open) => {
+      open.open = false;
+      open.querySelector("summary")?.focus();
+    };
     const closeAfter = (/** @type {Event} */ { target }) => {
       if (!(/** @type {Element} */ (target).matches("button"))) return;
-      this.saveMenu.open = false;
+      close(this.saveMenu);
       this.announce("");
     };
     this.saveMenu.addEventListener("click", closeAfter, true); // before the button says what it did
     this.body.addEventListener("keydown", (event) => {
       const open = menus.find((each) => event.key === "Escape" && each.open);
       if (!open) return;
-      open.open = false;
-      open.querySelector("summary")?.focus();
+      close(open);
       event.stopImmediatePropagation();
       consume(event);
     });
