@@ -19,6 +19,14 @@ from tfviz.view.figures.formatting import formatted
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync"]
+# For each page Chromium loads two more, of its address bar, and keeps a process in reserve: half of what a page costs.
+OFF = ["WebUIOmniboxPopup", "WebUIOmniboxAimPopup", "SpareRendererForSitePerProcess"]
+# Chromium hears the last such list only, so these are playwright's own.
+OFF += ["AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades", "LensOverlay"]
+OFF += ["HttpsFirstBalancedModeAutoEnable", "MediaRouter", "PaintHolding", "ThirdPartyStoragePartitioning"]
+OFF += ["AvoidCorsURLLoaderRestartOnRedirect", "TcpPortRandomizationWin", "OptimizationHints", "AimEnabled"]
+OFF += ["NetworkTimeServiceQuerying", "PreconnectToSearch"]
+ARGUMENTS.append(f"--disable-features={','.join(OFF)}")
 VIEW_READY_JS = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dataset.alive && view.shadowRoot
     && ['.status', '.stage :is(canvas, .word, .token)'].every(one => view.shadowRoot.querySelector(one)))"""
 COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; Response.prototype.arrayBuffer =

@@ -398,12 +398,12 @@ def start_run(books, out, mark, changes=""):
 
 
 def marked_processes(mark):
-    """Every process that descends from the run, whosoever's child it is by now."""
+    """The commands of all processes that descend from the run, whosoever's children they are by now."""
     found = []
     for process in psutil.process_iter():
-        try:
+        try:  # it may end between two questions
             if process.environ().get("TFVIZ_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+                found.append(" ".join(process.cmdline()))
         except psutil.Error:
             continue
     return found
@@ -487,9 +487,7 @@ def test_run_that_is_interrupted_while_it_reports_leaves_no_processes(tmp_path, 
         "ipykernel_launcher",
         "time.sleep(600)",
     )  # multiprocessing's resource tracker lives on, as these tests do
-    wait_until(
-        lambda: not [one for one in marked_processes(mark) if any(name in " ".join(one.cmdline()) for name in kernels)]
-    )
+    wait_until(lambda: not [one for one in marked_processes(mark) if any(name in one for name in kernels)])
     assert held.tb is not None
     assert "stopped" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 

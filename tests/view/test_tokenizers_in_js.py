@@ -3,6 +3,7 @@
 import json
 import random
 from copy import deepcopy
+from functools import cache
 
 import numpy
 import pytest
@@ -63,15 +64,18 @@ MOST = "".join(random.Random(1).choices("thecatsondg éß漢😀", k=10_000))  #
 LONG = [MOST, MOST.replace(" ", ""), "a" * 10_000, " " * 9_999 + "a"]
 
 
-@settings(max_examples=300, derandomize=True, database=None, deadline=None)
-@given(st.text() | st.text("aàÀ\u0301\u0334Σ's 1½\t\n漢😀.,_\0\xa0\u0345", max_size=30))
-def collect_random_texts(written):
-    DRAWN.append(written)
+@cache
+def every_text():
+    """All of these and random ones, drawn when a test asks for them: each process imports each file of tests."""
+    drawn = []
 
+    @settings(max_examples=300, derandomize=True, database=None, deadline=None)
+    @given(st.text() | st.text("aàÀ\u0301\u0334Σ's 1½\t\n漢😀.,_\0\xa0\u0345", max_size=30))
+    def collect_random_texts(written):
+        drawn.append(written)
 
-DRAWN: list[str] = []
-collect_random_texts()
-EVERY = [*HOSTILE, *LONG, *DRAWN]
+    collect_random_texts()
+    return [*HOSTILE, *LONG, *drawn]
 
 
 def bpe_with_normalizer(normalizer, texts=STORY, size=330):
@@ -82,7 +86,7 @@ def bpe_with_normalizer(normalizer, texts=STORY, size=330):
 
 
 def changed(vocab=None, **parts):
-    tokenizer = Tokenizer.from_str((vocab or BUILT["wordpiece"]).backend_tokenizer.to_str())
+    tokenizer = Tokenizer.from_str((vocab or built("wordpiece")).backend_tokenizer.to_str())
     for name, part in parts.items():
         setattr(tokenizer, name, part)
     return SubwordTokenizer(tokenizer)
@@ -96,24 +100,6 @@ def bpe_joining(signs):
     return changed(train_bpe(STORY, 330), model=models.BPE(places, pairs))
 
 
-BUILT = {
-    "characters": CharacterTokenizer.from_text("".join(EVERY + HALVES)),
-    "few characters": CharacterTokenizer("the ca😀\ud83d\n"),
-    "bytes": ByteTokenizer(),
-    "bpe": train_bpe([*STORY, *HOSTILE], 600),
-    "lower bpe": train_bpe([*STORY, MOST], 700, lower=True),
-    "wordpiece": train_wordpiece([*STORY, *HOSTILE], 900),
-    "cased wordpiece": train_wordpiece(STORY, 150, lower=False),
-    "whole words": train_whole_words([*STORY, *HOSTILE]),
-    "lower words": train_whole_words(STORY, 20, lower=True),
-    "letters": train_characters([*STORY, *HOSTILE]),
-    "few letters": train_characters(STORY, 20),
-    "accents kept": bpe_with_normalizer(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
-    "accents only": bpe_with_normalizer(
-        normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
-    ),
-}
-BUILT["not tidied"] = changed(decoder=decoders.WordPiece(prefix="##", cleanup=False))
 ODD = [
     *subwords.SPECIAL_TOKENS,
     *"a##b .?!,'",
@@ -128,9 +114,33 @@ ODD = [
     "do not",
     " do not",
 ]
-BUILT["odd pieces"] = changed(model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))}))
-BUILT["no decoder"] = changed(decoder=None)
-every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
+MAKERS = {
+    "characters": lambda: CharacterTokenizer.from_text("".join(every_text() + HALVES)),
+    "few characters": lambda: CharacterTokenizer("the ca😀\ud83d\n"),
+    "bytes": ByteTokenizer,
+    "bpe": lambda: train_bpe([*STORY, *HOSTILE], 600),
+    "lower bpe": lambda: train_bpe([*STORY, MOST], 700, lower=True),
+    "wordpiece": lambda: train_wordpiece([*STORY, *HOSTILE], 900),
+    "cased wordpiece": lambda: train_wordpiece(STORY, 150, lower=False),
+    "whole words": lambda: train_whole_words([*STORY, *HOSTILE]),
+    "lower words": lambda: train_whole_words(STORY, 20, lower=True),
+    "letters": lambda: train_characters([*STORY, *HOSTILE]),
+    "few letters": lambda: train_characters(STORY, 20),
+    "accents kept": lambda: bpe_with_normalizer(normalizers.BertNormalizer(lowercase=True, strip_accents=False)),
+    "accents only": lambda: bpe_with_normalizer(
+        normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+    ),
+    "not tidied": lambda: changed(decoder=decoders.WordPiece(prefix="##", cleanup=False)),
+    "odd pieces": lambda: changed(model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))})),
+    "no decoder": lambda: changed(decoder=None),
+}
+built = cache(lambda name: MAKERS[name]())
+every = pytest.mark.parametrize("vocab", MAKERS, indirect=True)
+
+
+@pytest.fixture
+def vocab(request):
+    return built(request.param)
 
 
 def units(written):
@@ -166,7 +176,7 @@ def errors_to_none(answers):
 
 @every
 def test_vocabulary_matches_python(vocab, node):
-    draws, size, texts = random.Random(2), len(vocab), EVERY + HALVES
+    draws, size, texts = random.Random(2), len(vocab), every_text() + HALVES
     shown = [list(range(size)), *([draws.randrange(size) for _ in range(draws.randrange(30))] for _ in range(300))]
     ids = [encode_or_none(vocab, written) for written in texts]
     rows = [*shown, *(row for row in ids if row is not None)]
@@ -189,7 +199,7 @@ def test_encode_matches_python_for_all_code_points(node):
     some = (
         (bert, marked),
         (bpe_joining("a1."), "a{0} 1{0} .{0} "),
-        (BUILT["lower words"], alone),
+        (built("lower words"), alone),
         (changed(normalizer=None), alone),
     )
     for vocab, frame in some:
@@ -210,7 +220,7 @@ def test_special_tokens_match_python(vocab, node):
 
 
 def test_invalid_ids_and_lone_surrogates_return_errors(node):
-    few, given = BUILT["few characters"], [[9], [-1], [0.5], ["0"], [None], [0, 8]]
+    few, given = built("few characters"), [[9], [-1], [0.5], ["0"], [None], [0, 8]]
     told = run_page(node, few.to_spec(), ["the b"], given, given)
     assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this tokenizer']
     for kind, expected in (("texts", decoded(few, [0, 8])), ("words", words(few, [0, 8]))):
@@ -229,7 +239,7 @@ def spec_change(name, change):
         change(plain)
         return plain
 
-    return pytest.param(BUILT[name], changes, id=f"{name}: {change.__name__}")
+    return pytest.param(name, changes, id=f"{name}: {change.__name__}")
 
 
 def merges_backwards(plain):
@@ -277,6 +287,7 @@ def all_seen(plain):
         *(spec_change("whole words", change) for change in (no_signs, no_silence)),
         spec_change("lower bpe", no_normalizer),
     ],
+    indirect=["vocab"],
 )
 def test_each_part_of_spec_affects_result(vocab, change, node):
     right, given = vocab.to_spec(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
@@ -284,7 +295,7 @@ def test_each_part_of_spec_affects_result(vocab, change, node):
 
 
 def test_special_token_unknown_to_model_encodes_as_unk(node):
-    tokenizer = Tokenizer.from_str(BUILT["whole words"].backend_tokenizer.to_str())
+    tokenizer = Tokenizer.from_str(built("whole words").backend_tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
     vocab = SubwordTokenizer(tokenizer)
     assert vocab.encode("zebra").tolist() == run_page(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]
