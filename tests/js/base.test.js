@@ -7,7 +7,7 @@ import { clamp } from "../../tfviz/view/js/base/clamp.js";
 import { placeAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, OPEN, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
-import { exportedNumber, stepped, withSign } from "../../tfviz/view/js/base/numbers.js";
+import { exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
 import { bytesOf, concatenated, PageData } from "../../tfviz/view/js/base/page-data.js";
 import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.js";
 import { spreadApart } from "../../tfviz/view/js/base/pen.js";
@@ -70,8 +70,8 @@ test("places on a line are moved apart, in their order, and stay between the end
 });
 
 test("a slider's number has the decimals of its step, or more where it needs them", () => {
-  assert.deepEqual([stepped(0.5, 0.01), stepped(2, 1), stepped(2e-7, 1e-7)], ["0.50", "2", "0.0000002"]);
-  assert.equal(stepped(0.123456, 0.1), "0.123456");
+  assert.deepEqual([formatStep(0.5, 0.01), formatStep(2, 1), formatStep(2e-7, 1e-7)], ["0.50", "2", "0.0000002"]);
+  assert.equal(formatStep(0.123456, 0.1), "0.123456");
   assert.deepEqual([withSign(0.5), withSign(-0.5), withSign(0.001)], ["+0.50", "−0.50", "0.00"]);
 });
 

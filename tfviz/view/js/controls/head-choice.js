@@ -3,7 +3,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
-import { counted } from "../base/numbers.js";
+import { formatCount } from "../base/numbers.js";
 import { describeToken, otherSide } from "../base/patch-grid.js";
 import { TEXT_COLOURS } from "../base/theme.js";
 
@@ -246,7 +246,7 @@ export class HeadChoice {
   /** Name the size of the sheet; maps with names of their own need not be heads. @param {number} layers @param {number} heads */
   sizeOf(layers, heads) {
     const named = layers === 1 && this.source.document.head_names.length > 0;
-    return named ? counted(heads, "map") : `${counted(layers, "layer")} × ${counted(heads, "head")}`;
+    return named ? formatCount(heads, "map") : `${formatCount(layers, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** Describe what is shown. @param {string} mode */

@@ -1,7 +1,7 @@
 // A component with the controls above a view of heads: mode, part, layer and heads, and how several heads are combined.
 
 import { checkbox, h, select, slider, tabs } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { stepPlayer } from "./step-player.js";
 
 /** @import { HeadMode, HeadsState } from "../documents.js" */
@@ -70,7 +70,7 @@ export class HeadControls {
         max: Math.max(0.5, store.get("min_weight")),
         step: 0.01,
         value: store.get("min_weight"),
-        text: (value) => formatted(value, 3),
+        text: (value) => formatNumber(value, 3),
         choose: set("min_weight"),
       }),
       max_links: slider("Strongest", { min: 1, max: 20, value: store.get("max_links"), choose: set("max_links") }),

@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { ABSENT, OPEN } from "../base/grid.js";
-import { formatted, exportedNumber } from "../base/numbers.js";
+import { formatNumber, exportedNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -49,7 +49,7 @@ function topKeysTable(grid, axes, name) {
   const rows = grid.rows.slice(0, MAX_ROWS).map((word, row) => {
     const pairs = grid
       .strongestPairs(row, "row", MAX_KEYS)
-      .map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
+      .map(([col, value]) => `${label(grid.cols[col])} ${formatNumber(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
   const caption =
@@ -102,7 +102,7 @@ export function headTable(part, value) {
  */
 function cellText(grid, row, col) {
   const kind = grid.stateAt(row, col);
-  if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));
+  if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatNumber(grid.at(row, col));
   return kind === ABSENT ? "" : FORBIDDEN_TEXT;
 }
 

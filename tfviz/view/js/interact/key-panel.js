@@ -3,7 +3,7 @@
 
 import { codeOf, SCALES } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
 import { cssColour } from "../base/theme.js";
 import { isBinary } from "./scales.js";
@@ -48,7 +48,7 @@ function keyOf(contents) {
   const low = SCALES[scale].diverging ? -limit : 0;
   const texts = [low, limit].map(
     (value, i) =>
-      /** @type {[number, string]} */ ([value, ends?.[i] ? `${formatted(value)}: ${ends[i]}` : formatted(value)]),
+      /** @type {[number, string]} */ ([value, ends?.[i] ? `${formatNumber(value)}: ${ends[i]}` : formatNumber(value)]),
   );
   return { scale, limit, even: true, ends: texts, hatched: hatchedName };
 }

@@ -5,7 +5,7 @@ import { chartCanvas } from "../base/elements.js";
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted, unitSuffix } from "../base/numbers.js";
+import { formatNumber, unitSuffix } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
@@ -159,7 +159,7 @@ export class Panel {
 
   /** Write a number with its unit. @param {number} value */
   measured(value) {
-    return this.withUnit(formatted(value));
+    return this.withUnit(formatNumber(value));
   }
 
   /** @param {string} text of a number */
@@ -184,11 +184,11 @@ export class Panel {
     let [max, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
       const change = Math.abs(value - before.data[i]);
-      if (change > max && Number.isFinite(change) && formatted(value) !== formatted(before.data[i]))
+      if (change > max && Number.isFinite(change) && formatNumber(value) !== formatNumber(before.data[i]))
         [max, at] = [change, i];
     });
     if (at < 0) return "";
-    const previous = formatted(before.data[at]);
+    const previous = formatNumber(before.data[at]);
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${previous})`;
   }
 

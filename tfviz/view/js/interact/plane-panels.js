@@ -1,6 +1,6 @@
 // Panels that draw results in a plane: arrows from the origin, points, and graphs of nodes and edges.
 
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { textWidth } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
@@ -69,7 +69,7 @@ class PlanePanel extends Panel {
   /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatNumber(x)}, ${formatNumber(y)})`;
   }
 
   /** @param {Tensor} [before] */
@@ -77,7 +77,7 @@ class PlanePanel extends Panel {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     const distances = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
     const row = distances.indexOf(Math.max(...distances));
-    const previous = `(${formatted(before.data[2 * row])}, ${formatted(before.data[2 * row + 1])})`;
+    const previous = `(${formatNumber(before.data[2 * row])}, ${formatNumber(before.data[2 * row + 1])})`;
     return row < 0 || this.reading([row]).endsWith(previous)
       ? ""
       : `${this.reading([row])} (was ${previous.slice(1, -1)})`;

@@ -2,7 +2,7 @@
 // overlap.
 
 import { clamp } from "../base/clamp.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
@@ -92,9 +92,9 @@ export class Plane {
     pen.line(middle - half, floor, middle + half, floor, { stroke: theme.line });
     pen.line(left, down - half, left, down + half, { stroke: theme.line });
     const style = { fill: theme.soft, size: 12 };
-    pen.text(middle + half, down + half + 11, formatted(limit, 3), { ...style, align: "right" });
-    pen.text(middle - half, down + half + 11, formatted(low, 3), style);
-    pen.text(middle, down + half + 11, formatted(centre, 3), { ...style, align: "center" });
+    pen.text(middle + half, down + half + 11, formatNumber(limit, 3), { ...style, align: "right" });
+    pen.text(middle - half, down + half + 11, formatNumber(low, 3), style);
+    pen.text(middle, down + half + 11, formatNumber(centre, 3), { ...style, align: "center" });
     if (names[0]) pen.text(middle + half / 2, down + half + 11, `${names[0]} →`, { ...style, align: "center" });
     if (names[1]) pen.text(left - 4, down - half - 8, `${names[1]} ↑`, style); // above the arrows
   }

@@ -2,7 +2,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { MAX_NUMBERED_CELLS } from "../base/grid.js";
-import { aligned, formatted } from "../base/numbers.js";
+import { formatAligned, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
@@ -177,7 +177,7 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
     this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
-    this.numbers = aligned(this.values).map(
+    this.numbers = formatAligned(this.values).map(
       (text, i) => this.withUnit(text) + (this.verdict(i) && ` ${this.verdict(i)}`),
     );
     this.above = this.ends ? ENDS_HEIGHT : 0;
@@ -239,9 +239,9 @@ export class BarPanel extends Panel {
     const [negative, positive] = this.ends ?? [];
     if (negative) pen.text(zeroX - 8, 8, `← ${negative}`, { ...end, align: "right" });
     if (positive) pen.text(zeroX + 8, 8, `${positive} →`, end);
-    pen.text(left, below + 10, formatted(this.signed ? -this.limit : 0), end);
+    pen.text(left, below + 10, formatNumber(this.signed ? -this.limit : 0), end);
     if (this.signed) pen.text(zeroX, below + 10, "0", { ...end, align: "center" });
-    pen.text(left + barLength, below + 10, formatted(this.limit), { ...end, align: "right" });
+    pen.text(left + barLength, below + 10, formatNumber(this.limit), { ...end, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */

@@ -3,7 +3,7 @@
 import { roundUp } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
-import { aligned } from "../base/numbers.js";
+import { formatAligned } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";
@@ -51,7 +51,7 @@ export class LinePanel extends Panel {
       ? 8
       : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), FONT_SIZE))) + 22;
     this.heights = levels(this.min, this.max);
-    const widest = Math.max(...aligned(this.heights).map((text) => textWidth(text, FONT_SIZE)));
+    const widest = Math.max(...formatAligned(this.heights).map((text) => textWidth(text, FONT_SIZE)));
     this.left = Math.max(PLOT_LAYOUT.minLeft, widest + 10);
     this.width = width;
     this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight);
@@ -71,7 +71,7 @@ export class LinePanel extends Panel {
   paint(pen) {
     const { theme } = this;
     const { heights } = this;
-    aligned(heights).forEach((text, i) => {
+    formatAligned(heights).forEach((text, i) => {
       const y = this.plotTop + ((this.max - heights[i]) / (this.max - this.min)) * this.plotHeight;
       pen.line(this.left, y, this.left + this.plotWidth, y, { stroke: theme.line });
       pen.text(this.left - 6, y, text, { fill: theme.soft, size: FONT_SIZE, align: "right" });

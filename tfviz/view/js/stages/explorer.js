@@ -1,7 +1,7 @@
 // A view of attention heads, in one of several modes: all heads, one head as a heatmap, lines, words, or on a picture.
 
 import { consume } from "../base/events.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { HeadChoice } from "../controls/head-choice.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
@@ -321,7 +321,7 @@ export class Explorer {
     /** @param {number} layer @param {number} head */
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
-      return grid ? formatted(sharpness(grid)) : "…";
+      return grid ? formatNumber(sharpness(grid)) : "…";
     };
     return [headTable(this.choice.shape, value)];
   }

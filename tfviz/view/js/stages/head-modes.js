@@ -2,7 +2,7 @@
 // given, and can draw it on any pen.
 
 import { chartCanvas, h } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { LinkDiagram } from "./link-diagram.js";
 import { otherSide } from "../base/patch-grid.js";
 import { CanvasPen } from "../base/pen.js";
@@ -70,7 +70,7 @@ export class LinesStage {
         `${name}: ` +
         grid
           .strongestPairs(index, along, 3)
-          .map(([i, value]) => `${quoted(heads[0].grid[otherSide(side)][i])} ${formatted(value)}`)
+          .map(([i, value]) => `${quoted(heads[0].grid[otherSide(side)][i])} ${formatNumber(value)}`)
           .join(", "),
     );
     return `${quoted(heads[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;

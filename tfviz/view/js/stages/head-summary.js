@@ -3,7 +3,7 @@
 /** @import { AnyGrid } from "../types.js" */
 
 import { Grid, OPEN } from "../base/grid.js";
-import { counted, formatted, percent } from "../base/numbers.js";
+import { formatCount, formatNumber, percent } from "../base/numbers.js";
 import { tokenPhrase } from "../base/token-names.js";
 import { visibleText } from "../base/visible-text.js";
 
@@ -217,7 +217,7 @@ function mainKind(grid, ids) {
 
 /** Describe the main kind of key that a head looks at; empty without one. @param {ReturnType<typeof mainKind>} best @param {string} unit */
 function kindSentence(best, unit) {
-  return best ? `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.` : "";
+  return best ? `${best.words(unit)} in ${formatNumber(best.count)} of ${formatCount(best.of, "place")}.` : "";
 }
 
 /**
@@ -228,7 +228,9 @@ function kindSentence(best, unit) {
  */
 function describeQuery(grid, unit, query) {
   const sentence = query === null || query >= grid.rows.length ? topKeySentence(grid) : querySentence(grid, query);
-  return sentence || `spreads its look over ${counted(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`;
+  return (
+    sentence || `spreads its look over ${formatCount(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`
+  );
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { Grid, MAX_NUMBERED_CELLS, OPEN } from "../base/grid.js";
-import { inCell } from "../base/numbers.js";
+import { formatCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
@@ -298,7 +298,7 @@ export class Heatmap {
         const [x, y] = this.box(row + 0.5, col + 0.5);
         const text = texts
           ? fitted(label(texts[row][col], 24), cellWidth - 6, 12)
-          : inCell(grid.at(row, col), grid.limit);
+          : formatCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }

@@ -3,7 +3,7 @@
 
 import { chartCanvas, h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { describeToken, largest, otherSide, profile, spread, weightLimit } from "../base/patch-grid.js";
@@ -117,7 +117,7 @@ export class ImageStage {
     if (!layout?.sharesTokens(side, layout.other)) return this.topWeights(side, index);
     const readings = this.profiles.map((weights, i) => {
       const value =
-        weights.stateAt(index, 0) === OPEN ? formatted(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
+        weights.stateAt(index, 0) === OPEN ? formatNumber(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
       const bound = weights.stateAt(index, 0) === OPEN && weights.poolSize > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
@@ -130,7 +130,7 @@ export class ImageStage {
   topWeights(side, index) {
     const other = this.part[otherSide(side)];
     const strongest = profile(this.panels[0].grid, this.part, side, index).strongestPairs(0, "col", 3);
-    const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
+    const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatNumber(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
 

@@ -1,7 +1,7 @@
 // A function that draws the colour scale of a grid with numbers.
 
 import { codeOf, FORBIDDEN, Grid, OPEN, SCALES } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
 /** @import { Pen } from "../types.js" */
@@ -39,7 +39,9 @@ export function swatches(pen, theme, grid, values, x, y) {
     pen.rect(x, y + 22 * i, 14, 14, { stroke: theme.line, lineWidth: 0.5 });
     pen.text(x + 20, y + 22 * i + 7, name, { fill: theme.soft, size: 12 });
   };
-  values.forEach((value, i) => swatch(i, cssColour(lut[codeOf(value, grid.scale, grid.limit ?? 1)]), formatted(value)));
+  values.forEach((value, i) =>
+    swatch(i, cssColour(lut[codeOf(value, grid.scale, grid.limit ?? 1)]), formatNumber(value)),
+  );
   if (!(grid instanceof Grid) || !grid.state.includes(FORBIDDEN)) return;
   const top = y + 22 * values.length;
   swatch(values.length, theme.page, "not");
@@ -73,13 +75,13 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = nu
   const levels = even === null || diverging ? [] : [at(even / limit)];
   for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
-    pen.text(x + 15, level, `${formatted(even ?? 0)} even`, { fill: theme.soft, size: 10 });
+    pen.text(x + 15, level, `${formatNumber(even ?? 0)} even`, { fill: theme.soft, size: 10 });
   }
   const taken = [...levels]; // a tick must not touch other labels
   for (const tick of ticks) {
     if (taken.some((other) => Math.abs(other - at(tick)) < 12)) continue;
     taken.push(at(tick));
-    pen.text(x + 15, at(tick), formatted(tick * limit), { fill: theme.soft, size: 10 });
+    pen.text(x + 15, at(tick), formatNumber(tick * limit), { fill: theme.soft, size: 10 });
   }
 }
 
@@ -104,6 +106,6 @@ export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
   pen.rect(x, y + 18, width, 10, { stroke: theme.line, lineWidth: 0.5 });
   for (const tick of ticks) {
     const align = tick === 0 ? "left" : "center";
-    pen.text(x + width * place(tick), y + 38, formatted(tick * limit), { fill: theme.soft, size: 12, align });
+    pen.text(x + width * place(tick), y + 38, formatNumber(tick * limit), { fill: theme.soft, size: 12, align });
   }
 }

@@ -2,7 +2,7 @@
 // forbid each cell.
 
 import { h, select, slider } from "../base/elements.js";
-import { counted, formatted } from "../base/numbers.js";
+import { formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { quoted } from "../base/visible-text.js";
@@ -184,14 +184,14 @@ export class MaskLab {
       ) || "everything";
     const dead = this.rows.map((_, row) => row).filter((row) => grid.isFullyMasked(row));
     this.warning.textContent = dead.length
-      ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
+      ? `${dead.length === 1 ? "One query" : `${formatNumber(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
     this.frame.showStage(
       this.stage.element,
-      `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+      `${formatNumber(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${formatCount(cells, "cell")} allowed`,
     );
     this.stage.show(
       [this.panel],

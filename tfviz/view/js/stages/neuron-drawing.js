@@ -3,7 +3,7 @@
 
 import { clamp } from "../base/clamp.js";
 import { OPEN } from "../base/grid.js";
-import { fixed, formatted } from "../base/numbers.js";
+import { formatFixed, formatNumber } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
@@ -105,11 +105,12 @@ export class NeuronDrawing {
       align: "right",
     });
     pen.text(this.left - 6, HEADER_HEIGHT - 11, "key ↓", { ...soft, align: "right" });
-    const ends = (/** @type {Iterable<number>[]} */ ...all) => ` to ±${formatted(Math.max(...all.map(largestSize)))}`;
+    const ends = (/** @type {Iterable<number>[]} */ ...all) =>
+      ` to ±${formatNumber(Math.max(...all.map(largestSize)))}`;
     pen.text(edges.keys, HEADER_HEIGHT - 11, `keys${this.isComplete ? ends(vectors.query, vectors.keys) : ""}`, soft);
     pen.text(edges.products, HEADER_HEIGHT - 11, `query × key${this.isComplete ? ends(parts.products) : ""}`, soft);
     if (this.isComplete) {
-      const formula = `score = sum × ${formatted(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
+      const formula = `score = sum × ${formatNumber(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
       pen.text(edges.numbers, HEADER_HEIGHT - 30, formula, soft);
     }
     this.columns.forEach((name, place) =>
@@ -152,10 +153,10 @@ export class NeuronDrawing {
     pen.text(this.left - 6, y, label(words[key]), { fill, bold: strong, size: 12, align: "right" });
     /** @type {Record<string, string>} */
     const numbers = {
-      sum: fixed(parts.sums[key], 2),
-      bias: fixed(vectors.bias?.[key] ?? 0, 2),
-      score: open ? fixed(parts.scores[key], 2) : "masked",
-      weight: open ? fixed(parts.weights[key], 3) : "–",
+      sum: formatFixed(parts.sums[key], 2),
+      bias: formatFixed(vectors.bias?.[key] ?? 0, 2),
+      score: open ? formatFixed(parts.scores[key], 2) : "masked",
+      weight: open ? formatFixed(parts.weights[key], 3) : "–",
     };
     const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
     this.columns.forEach((name, place) =>

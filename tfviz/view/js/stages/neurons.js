@@ -6,7 +6,7 @@ import { chartCanvas, h, select } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -208,12 +208,12 @@ export class Neurons {
     const dimension = this.cursor?.[1] ?? -1;
     if (dimension >= 0) {
       const [q, k] = [vectors.query[dimension], vectors.keys[key * dim + dimension]];
-      return `${names}dimension ${dimension}: ${formatted(q, 3)} × ${formatted(k, 3)} = ${formatted(products[key * dim + dimension], 3)}`;
+      return `${names}dimension ${dimension}: ${formatNumber(q, 3)} × ${formatNumber(k, 3)} = ${formatNumber(products[key * dim + dimension], 3)}`;
     }
     if (vectors.state[key] !== OPEN) return `${names}may not look`;
-    const bias = vectors.bias ? ` + ${formatted(vectors.bias[key], 3)}` : "";
-    const sum = `${formatted(sums[key], 3)} × ${formatted(vectors.scale, 3)}${bias}`;
-    return `${names}${sum} = ${formatted(scores[key], 3)}, weight ${formatted(weights[key])}`;
+    const bias = vectors.bias ? ` + ${formatNumber(vectors.bias[key], 3)}` : "";
+    const sum = `${formatNumber(sums[key], 3)} × ${formatNumber(vectors.scale, 3)}${bias}`;
+    return `${names}${sum} = ${formatNumber(scores[key], 3)}, weight ${formatNumber(weights[key])}`;
   }
 
   paint() {

@@ -5,7 +5,7 @@ import { axisTicks, logTicks } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
 import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
-import { counted, formatted } from "../base/numbers.js";
+import { formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
@@ -151,7 +151,7 @@ export class Points {
   /** @param {number | null} at */
   setCursor(at) {
     this.cursor = at;
-    const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * (at ?? 0) + i])}`);
+    const numbers = this.axes.map((axis, i) => `${axis} ${formatNumber(this.values[2 * (at ?? 0) + i])}`);
     this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
@@ -231,7 +231,7 @@ export class Points {
     const many = this.matches.filter(Boolean).length;
     this.frame.showStage(
       this.stage,
-      query ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
+      query ? `${many} of ${this.names.length} found` : `${formatCount(this.names.length, "point")}`,
     );
     this.draw();
     this.frame.updateTable();

@@ -4,7 +4,7 @@ import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
-import { counted, formatted } from "../base/numbers.js";
+import { formatCount, formatNumber } from "../base/numbers.js";
 import { quoted, visibleText } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Pen, Side } from "../types.js" */
@@ -67,7 +67,7 @@ export class ShadedWords {
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
       span.classList.toggle("hidden", grid.stateAt(row, col) === FORBIDDEN);
-      span.title = grid.stateAt(row, col) === FORBIDDEN ? "may not look" : formatted(value);
+      span.title = grid.stateAt(row, col) === FORBIDDEN ? "may not look" : formatNumber(value);
     });
     this.choosable.spans.forEach((span, i) => {
       const picked = i + this.start[side] === at;
@@ -86,7 +86,7 @@ export class ShadedWords {
     const [pickedWords, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid
       .strongestPairs(at, by ? "col" : "row", 3)
-      .map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
+      .map(([i, value]) => `${name(other, i)} ${formatNumber(value)}`);
     return `${name(pickedWords, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
@@ -116,8 +116,8 @@ export class ShadedWords {
     const words = grid[side].slice(start, start + MAX_WORDS);
     const left = grid[side].length - start - words.length;
     const sentence = wordList(words, name);
-    if (start) sentence.element.prepend(`… ${counted(start, "word")} before … `);
-    if (left) sentence.element.append(` … ${counted(left, "word")} more`);
+    if (start) sentence.element.prepend(`… ${formatCount(start, "word")} before … `);
+    if (left) sentence.element.append(` … ${formatCount(left, "word")} more`);
     return sentence;
   }
 

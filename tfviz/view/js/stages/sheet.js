@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { Grid, OPEN } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
@@ -270,7 +270,7 @@ export class Sheet {
   describe(layer, head, grid, pair = null) {
     if (!grid) return `layer ${layer}, head ${head}`;
     if (pair) return describeCell(grid, pair, `layer ${layer}, head ${head}`, grid.rest !== null);
-    return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
+    return `layer ${layer}, head ${head}: the strongest key of a query has ${formatNumber(sharpness(grid))} on average`;
   }
 
   /** @param {HTMLCanvasElement} canvas @param {SheetHandlers} handlers */

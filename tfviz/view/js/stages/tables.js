@@ -2,7 +2,7 @@
 // cell.
 
 import { h, tabs } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 import { label } from "../base/visible-text.js";
@@ -73,8 +73,8 @@ export class Tables {
     const panel = this.sheet.panels.find((other) => other.name === name) ?? this.sheet.panels[0];
     const [down, across] = panel.axes;
     const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
-    const value = grid instanceof Grid && grid.hasState(row, col, OPEN) ? formatted(grid.at(row, col)) : "no number";
-    const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatted(number)}`);
+    const value = grid instanceof Grid && grid.hasState(row, col, OPEN) ? formatNumber(grid.at(row, col)) : "no number";
+    const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatNumber(number)}`);
     return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
   }
 

@@ -4,7 +4,7 @@ import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -76,7 +76,7 @@ export class Tokens {
       const { background, ink } = theme.shadeOfText(this.grid, this.grid.codes[i]);
       span.style.background = background;
       span.style.color = ink;
-      span.title = formatted(this.grid.at(0, i));
+      span.title = formatNumber(this.grid.at(0, i));
       span.classList.toggle("picked", i === token);
       span.setAttribute("aria-selected", String(i === token));
       span.tabIndex = i === token ? 0 : -1;
@@ -91,7 +91,7 @@ export class Tokens {
     );
     this.frame.showStage(this.stage, "");
     this.frame.announce(
-      `${quoted(this.words[token])} ${formatted(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
+      `${quoted(this.words[token])} ${formatNumber(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
     );
     this.frame.updateTable();
   }

@@ -1,6 +1,6 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
-import { counted, fixed } from "../base/numbers.js";
+import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { countKinds } from "../stages/head-summary.js";
@@ -141,7 +141,7 @@ export function repeatSentence(ids, costs, unit) {
   // the first token of the text has no cost, so that of the second line is left out, too
   const mean = (/** @type {number} */ start) =>
     Array.from({ length: length - 1 }, (_, i) => costs[start + i]).reduce((sum, cost) => sum + cost, 0) / (length - 1);
-  const [first, second] = [mean(0), mean(length + 1)].map((cost) => fixed(cost, 2));
+  const [first, second] = [mean(0), mean(length + 1)].map((cost) => formatFixed(cost, 2));
   return `The line costs ${first} nats a ${unit} the first time, ${second} the second.`;
 }
 
@@ -165,9 +165,9 @@ export function loopLength(tokens) {
  */
 export function loopSentence(tokens, unit) {
   const length = loopLength(tokens);
-  if (!length) return `It does not loop within ${counted(tokens.length, unit)}.`;
+  if (!length) return `It does not loop within ${formatCount(tokens.length, unit)}.`;
   if (length === 1) return `It loops: the last ${unit} is the one before it, again and again.`;
-  return `It loops: the last ${counted(length, unit)} repeat those before.`;
+  return `It loops: the last ${formatCount(length, unit)} repeat those before.`;
 }
 
 /** Make the experiments of the classifier's studio. @param {ClassifyStudio} studio */

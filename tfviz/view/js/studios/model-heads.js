@@ -1,7 +1,7 @@
 // The heads of a studio's model: their maps in the last run, which one is selected, and which are switched off.
 
 import { clamp } from "../base/clamp.js";
-import { counted } from "../base/numbers.js";
+import { formatCount } from "../base/numbers.js";
 import { capital } from "../base/visible-text.js";
 import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 
@@ -69,7 +69,7 @@ export class ModelHeads {
   /** The number of layers and heads of the first part, in words. */
   get size() {
     const [{ sites, heads }] = this.groups;
-    return `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;
+    return `${formatCount(sites.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** @param {Place} place */

@@ -2,7 +2,7 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { counted, percent } from "../base/numbers.js";
+import { formatCount, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
 import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
@@ -95,7 +95,7 @@ export function othersRow(shares, listed) {
   for (let at = 0; at < shares.length; at++)
     if (shares[at] > 0 && !rest.has(at)) [count, sum] = [count + 1, sum + shares[at]];
   if (!count) return [];
-  return [{ name: counted(count, "other"), share: sum, kind: "others", title: "all others together" }];
+  return [{ name: formatCount(count, "other"), share: sum, kind: "others", title: "all others together" }];
 }
 
 /**

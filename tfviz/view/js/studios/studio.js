@@ -3,7 +3,7 @@
 
 import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
-import { counted } from "../base/numbers.js";
+import { formatCount } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
@@ -324,7 +324,7 @@ export class Studio {
   /** What the model reads, in words. */
   get reads() {
     const { unit, tokenizer } = this;
-    return unit === "token" ? `knows ${counted(tokenizer.size, "token")}` : `reads ${unit} by ${unit}`;
+    return unit === "token" ? `knows ${formatCount(tokenizer.size, "token")}` : `reads ${unit} by ${unit}`;
   }
 
   showSource() {}

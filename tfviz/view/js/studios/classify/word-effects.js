@@ -3,7 +3,7 @@
 
 import { h, select } from "../../base/elements.js";
 import { Grid, OPEN } from "../../base/grid.js";
-import { fixed, percent, withSign } from "../../base/numbers.js";
+import { formatFixed, percent, withSign } from "../../base/numbers.js";
 import { cssColour } from "../../base/theme.js";
 import { visibleText } from "../../base/visible-text.js";
 import { logOdds, softmax } from "../logits.js";
@@ -124,7 +124,7 @@ export class WordEffects {
     this.scale.replaceChildren(
       h(
         "span",
-        { title: `full colour: ${fixed(limit, 1)} of log-odds` },
+        { title: `full colour: ${formatFixed(limit, 1)} of log-odds` },
         `A word pushes${this.isBinary ? " toward" : ""}`,
       ),
       h("output", {}, against),

@@ -1,7 +1,7 @@
 // A function that makes the elements that say what the colours of patches are.
 
 import { h } from "../../base/elements.js";
-import { fixed } from "../../base/numbers.js";
+import { formatFixed } from "../../base/numbers.js";
 import { gradient } from "../small-elements.js";
 
 /** @import { Grid } from "../../base/grid.js" */
@@ -15,7 +15,7 @@ import { gradient } from "../small-elements.js";
  */
 export function scaleParts(theme, grid, label) {
   if (grid.diverging) {
-    const title = `full colour: ${fixed(grid.limit, 1)} of log-odds`;
+    const title = `full colour: ${formatFixed(grid.limit, 1)} of log-odds`;
     const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
     return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];
   }

@@ -2,7 +2,7 @@
 // hold what that changes, place by place.
 
 import { h } from "../../base/elements.js";
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
 import { changeText, patchedText, scaleText, unpatchedText } from "./patching-description.js";
@@ -268,7 +268,7 @@ export class PatchingStudio extends Studio {
 
   get size() {
     const { layers, heads } = this.described;
-    return `${counted(layers.length, "layer")} × ${counted(heads, "head")}`;
+    return `${formatCount(layers.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** @returns {GridPanel<Grid>[] | null} */

@@ -1,7 +1,7 @@
 // The elements of the translation studio: source sentence, translation, alternative words, and the search as a tree.
 
 import { h, slider } from "../../base/elements.js";
-import { fixed, percent } from "../../base/numbers.js";
+import { formatFixed, percent } from "../../base/numbers.js";
 import { logProbabilities, scoreOf } from "./beam-search.js";
 import { NextWords } from "./next-words.js";
 import { button, note } from "../small-elements.js";
@@ -101,7 +101,7 @@ export class TranslationView {
     ) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
     const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
-    const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
+    const alphaText = (/** @type {number} */ alpha) => formatFixed(alpha, 1);
     return {
       num_beams: control("Beam", "num_beams", { min: 1, max: max_num_beams, text: widthText }),
       length_penalty: control("Length penalty", "length_penalty", {
@@ -166,7 +166,7 @@ export class TranslationView {
     const { sum, tokens } = current.text;
     const what = tokens.at(-1) === this.studio.described.end ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
-    const score = fixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
+    const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
     this.cost.textContent = tokens.length ? `${probability} Score (log-probability ÷ length penalty): ${score}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";

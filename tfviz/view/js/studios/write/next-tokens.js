@@ -3,7 +3,7 @@
 
 import { clamp } from "../../base/clamp.js";
 import { focusedIn, h, tabs } from "../../base/elements.js";
-import { fixed } from "../../base/numbers.js";
+import { formatFixed } from "../../base/numbers.js";
 import { label, quotedExcerpt } from "../../base/visible-text.js";
 import { topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";
@@ -118,7 +118,7 @@ export class NextTokens {
   /** Which tokens are kept, in words. */
   get filterName() {
     const { topK, topP } = this.sampler;
-    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
+    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${formatFixed(topP, 2)}`], ", ");
   }
 
   /** The rule of the threshold line, in words. */
@@ -128,7 +128,7 @@ export class NextTokens {
 
   /** The settings of the sampler, in words. */
   get settings() {
-    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
+    return joinPresent([`temperature ${formatFixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
   }
 
   /**

@@ -2,7 +2,7 @@
 // be shown and switched off.
 
 import { focusedIn, h, slider } from "../../base/elements.js";
-import { counted, fixed } from "../../base/numbers.js";
+import { formatCount, formatFixed } from "../../base/numbers.js";
 import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
 import { animateTravel } from "../animation.js";
@@ -50,7 +50,7 @@ export class WriteStudio extends Studio {
     max: Math.max(3, this.store.get("temperature")),
     step: 0.05,
     value: this.store.get("temperature"),
-    text: (value) => fixed(value, 2),
+    text: (value) => formatFixed(value, 2),
     choose: (value) => this.store.set({ temperature: value }),
   });
   /** @type {HTMLInputElement} */
@@ -178,7 +178,7 @@ export class WriteStudio extends Studio {
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
-    const limit = counted(this.described.context, this.unit);
+    const limit = formatCount(this.described.context, this.unit);
     this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);
@@ -258,7 +258,7 @@ export class WriteStudio extends Studio {
     const { frame, heads, next, text } = this;
     const { element } = text.editor;
     const off = heads.places.filter((place) => heads.isOff(place));
-    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && counted(off.length, "head");
+    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && formatCount(off.length, "head");
     const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
     const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];
     return stacked([...parts, lineDrawing(frame.theme, settings)]);

@@ -1,6 +1,6 @@
 // A loop that appends tokens one by one, sampled as by `generate.ids`.
 
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { lastOf } from "./language-model-reader.js";
 import { probabilities, sampleFrom, SeededNumbers } from "./sampler.js";
 
@@ -84,7 +84,7 @@ export class WritingLoop {
     }
     if (maxTokens === max_tokens && studio.path.tokens.length >= end) {
       await studio.refresh(); // which would clear what is announced before
-      studio.announce(`stopped after ${counted(maxTokens, studio.unit)}: press “Write on” for more`);
+      studio.announce(`stopped after ${formatCount(maxTokens, studio.unit)}: press “Write on” for more`);
     }
   }
 }
