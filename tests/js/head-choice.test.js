@@ -91,14 +91,14 @@ test("a head has the colour of its number; heads of several layers that of their
       [1, 1],
     ],
   });
-  assert.deepEqual([oneLayer.inkOf(1, 0), oneLayer.inkOf(1, 1)], [0, 1]);
+  assert.deepEqual([oneLayer.colourIndex(1, 0), oneLayer.colourIndex(1, 1)], [0, 1]);
   const several = chosen({
     marked: [
       [1, 1],
       [0, 0],
     ],
   });
-  assert.deepEqual([several.inkOf(1, 1), several.inkOf(0, 0), several.inkOf(0, 1)], [5, 6, -1]); // the first two of INKS
+  assert.deepEqual([several.colourIndex(1, 1), several.colourIndex(0, 0), several.colourIndex(0, 1)], [5, 6, -1]); // the first two of INKS
 });
 
 test("locked rows and columns count only where the grid has them", async () => {

@@ -92,7 +92,7 @@ export class HeadChoice {
    * @param {number} layer
    * @param {number} head
    */
-  inkOf(layer, head) {
+  colourIndex(layer, head) {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;

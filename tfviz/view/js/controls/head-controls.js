@@ -159,7 +159,7 @@ export class HeadControls {
     }
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
-      const ink = this.choice.inkOf(layer, head);
+      const ink = this.choice.colourIndex(layer, head);
       chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.headColour(ink));
     });
   }

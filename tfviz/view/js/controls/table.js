@@ -1,7 +1,7 @@
 // Functions that write the values a view shows as an HTML table and as CSV.
 
 import { h } from "../base/elements.js";
-import { ABSENT, OPEN } from "../base/grid.js";
+import { ABSENT, ALLOWED } from "../base/grid.js";
 import { formatNumber, exportedNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 
@@ -102,7 +102,7 @@ export function headTable(part, value) {
  */
 function cellText(grid, row, col) {
   const kind = grid.stateAt(row, col);
-  if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatNumber(grid.at(row, col));
+  if (kind === ALLOWED || !Number.isFinite(grid.at(row, col))) return formatNumber(grid.at(row, col));
   return kind === ABSENT ? "" : FORBIDDEN_TEXT;
 }
 
@@ -125,7 +125,9 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) => (grid.hasState(row, col, OPEN) ? exportedNumber(grid.at(row, col)) : ""));
+    const cells = grid.cols.map((_, col) =>
+      grid.hasState(row, col, ALLOWED) ? exportedNumber(grid.at(row, col)) : "",
+    );
     lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";

@@ -13,7 +13,7 @@ export default widget((host, model, kernel) => {
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {
       const { poolSize, ...range } = where;
-      const { pieces } = await kernel.ask({ part, layer, head, ...range, pool_size: poolSize });
+      const { buffers: pieces } = await kernel.ask({ part, layer, head, ...range, pool_size: poolSize });
       return inflated(pieces[0]);
     },
   );

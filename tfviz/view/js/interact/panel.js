@@ -53,7 +53,7 @@ const OPTIONAL_CONTENT = {
 export const FONT_SIZE = 13; // pixels of the words of a drawing
 
 /**
- * A drawing of one result. A subclass implements `place(width)`, which sets width, height, `size` (the numbers of rows
+ * A drawing of one result. A subclass implements `layout(width)`, which sets width, height, `size` (the numbers of rows
  * and columns for the cursor) and `grid` (the values for table and CSV); `paint(pen)`; `cellAt(x, y)`, the cell at a
  * point; `box(cell)`, its corner and size; `cellName(cell)`, its name in words.
  */
@@ -94,7 +94,7 @@ export class Panel {
   stated = null;
   /** Whether the pictures stand one below another. */
   stacked = false;
-  /** Set by place(). */
+  /** Set by layout(). */
   width = 0;
   height = 0;
   size = [0, 0];
@@ -118,13 +118,13 @@ export class Panel {
     this.caption.textContent = excerpt(this.title, 120);
     this.caption.hidden = !this.title;
     this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
-    this.place(width / this.zoom);
+    this.layout(width / this.zoom);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
     this.draw();
   }
 
   /** @abstract @param {number} _width */
-  place(_width) {}
+  layout(_width) {}
 
   /** @abstract @param {Pen} _pen */
   paint(_pen) {}

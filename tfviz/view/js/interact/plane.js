@@ -6,7 +6,7 @@ import { formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
-/** @import { LineLook, Pen, Point } from "../types.js" */
+/** @import { LineStyle, Pen, Point } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
 
@@ -189,7 +189,7 @@ function boxBeside(spot, size, direction, distance) {
  * @param {Pen} pen
  * @param {Point} from
  * @param {Point} to
- * @param {LineLook} look
+ * @param {LineStyle} style
  */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, lineWidth = 2, alpha = 1 }) {
   const length = Math.hypot(x2 - x1, y2 - y1);

@@ -2,7 +2,7 @@
 
 import { roundUp } from "../base/axis-ticks.js";
 import { clamp } from "../base/clamp.js";
-import { OPEN } from "../base/grid.js";
+import { ALLOWED } from "../base/grid.js";
 import { formatAligned } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
@@ -36,7 +36,7 @@ export class LinePanel extends Panel {
   plotTop = 0;
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const [n, m] = this.tensor.shape.length === 1 ? [1, this.tensor.shape[0]] : this.tensor.shape;
     this.size = [n, m];
     this.isSingle = n === 1 && !this.rows.length;
@@ -95,11 +95,11 @@ export class LinePanel extends Panel {
   /** @param {Pen} pen */
   axisNames(pen) {
     const [vertical, across] = this.axes ?? ["", ""];
-    const look = { fill: this.theme.soft, size: FONT_SIZE };
+    const style = { fill: this.theme.soft, size: FONT_SIZE };
     const above = [vertical, this.unit].filter(Boolean).join(", in ");
-    if (above) pen.text(this.left - 6, 8, above, look);
+    if (above) pen.text(this.left - 6, 8, above, style);
     const right = this.left + this.plotWidth;
-    if (across) pen.text(right, this.height - 8, `${across} →`, { ...look, align: "right" });
+    if (across) pen.text(right, this.height - 8, `${across} →`, { ...style, align: "right" });
   }
 
   /** @param {Pen} pen @param {number} row */
@@ -170,7 +170,7 @@ export class WordPanel extends Panel {
   boxes = [];
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const count = this.tensor.data.length;
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
@@ -194,7 +194,7 @@ export class WordPanel extends Panel {
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
       const [x, y, width, height] = this.boxes[i];
-      const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
+      const colour = state[i] === ALLOWED ? lut[codes[i]] : this.theme.blank;
       pen.rect(x, y, width, height, { fill: cssColour(colour) });
       pen.text(x + 7, y + height / 2, label(word), { fill: this.theme.inkOn(colour), size: WORD_FONT_SIZE });
     });

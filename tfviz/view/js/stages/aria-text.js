@@ -1,7 +1,7 @@
 // Functions that describe the cell under the cursor and the locked rows and columns of a grid, for the status line and
 // screen readers.
 
-import { ABSENT, OPEN } from "../base/grid.js";
+import { ABSENT, ALLOWED } from "../base/grid.js";
 import { formatNumber } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 
@@ -23,7 +23,7 @@ export function describeCell(grid, [row, col], name, top) {
 /** @param {AnyGrid} grid @param {number} row @param {number} col @param {boolean} top */
 function weightAt(grid, row, col, top) {
   const kind = grid.stateAt(row, col);
-  if (kind === OPEN) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatNumber(grid.at(row, col))}`;
+  if (kind === ALLOWED) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatNumber(grid.at(row, col))}`;
   if (kind !== ABSENT) return "may not look";
   return top ? leftOut(grid, row) : "not there yet";
 }

@@ -256,7 +256,7 @@ export class Explorer {
     const { heads } = this.choice;
     const headLines = separate.map((grid, i) => {
       const [layer, head] = heads[i];
-      return { grid, ink: this.choice.inkOf(layer, head), name: `${layer}.${head}` };
+      return { grid, ink: this.choice.colourIndex(layer, head), name: `${layer}.${head}` };
     });
     const limits = { minWeight: this.store.get("min_weight"), maxLinks: this.store.get("max_links") };
     this.stages.lines.show(headLines, { ...this.choice.lockedIn(separate[0]), ...limits }, this.frame.width);

@@ -2,7 +2,7 @@
 // picture are listed beside it.
 
 import { chartCanvas, h } from "../base/elements.js";
-import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
+import { ABSENT, FORBIDDEN, ALLOWED, codeOf } from "../base/grid.js";
 import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
@@ -117,8 +117,10 @@ export class ImageStage {
     if (!layout?.sharesTokens(side, layout.other)) return this.topWeights(side, index);
     const readings = this.profiles.map((weights, i) => {
       const value =
-        weights.stateAt(index, 0) === OPEN ? formatNumber(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
-      const bound = weights.stateAt(index, 0) === OPEN && weights.poolSize > 1 ? "at most " : "";
+        weights.stateAt(index, 0) === ALLOWED
+          ? formatNumber(weights.at(index, 0))
+          : STATE_TEXT[weights.stateAt(index, 0)];
+      const bound = weights.stateAt(index, 0) === ALLOWED && weights.poolSize > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
@@ -183,11 +185,15 @@ export class ImageStage {
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
     const weights = layout?.sharesTokens(side, layout.other) ? this.profiles[i] : null;
-    const open = weights?.stateAt(index, 0) === OPEN ? weights : null;
-    const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
-    const strong = open && (open.diverging ? Math.abs(code - 128) > 70 : code > 140);
+    const allowed = weights?.stateAt(index, 0) === ALLOWED ? weights : null;
+    const code = allowed ? codeOf(allowed.at(index, 0), allowed.scale, this.limits[i]) : 0;
+    const strong = allowed && (allowed.diverging ? Math.abs(code - 128) > 70 : code > 140);
     const [x, y, width, height] = box;
-    pen.rect(x, y, width, height, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, lineWidth: 1 });
+    pen.rect(x, y, width, height, {
+      fill: allowed ? theme.colour(allowed, code) : null,
+      stroke: theme.line,
+      lineWidth: 1,
+    });
     pen.text(x + width / 2, y + height / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 

@@ -1,6 +1,6 @@
 // A function that draws the colour scale of a grid with numbers.
 
-import { codeOf, FORBIDDEN, Grid, OPEN, SCALES } from "../base/grid.js";
+import { codeOf, FORBIDDEN, Grid, ALLOWED, SCALES } from "../base/grid.js";
 import { formatNumber } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
@@ -17,7 +17,7 @@ export function twoValues(grid) {
   /** @type {Set<number>} */
   const distinct = new Set();
   for (let i = 0; i < values.length; i++) {
-    if (state[i] === OPEN) distinct.add(values[i]);
+    if (state[i] === ALLOWED) distinct.add(values[i]);
     if (distinct.size > 2) return null;
   }
   return [...distinct].sort((a, b) => b - a);
@@ -45,9 +45,9 @@ export function swatches(pen, theme, grid, values, x, y) {
   if (!(grid instanceof Grid) || !grid.state.includes(FORBIDDEN)) return;
   const top = y + 22 * values.length;
   swatch(values.length, theme.page, "not");
-  const look = { stroke: cssColour(theme.hatched) };
-  for (const far of [5, 10]) pen.line(x, top + far, x + far, top, look);
-  for (const far of [1, 6]) pen.line(x + far, top + 14, x + 14, top + far, look);
+  const style = { stroke: cssColour(theme.hatched) };
+  for (const far of [5, 10]) pen.line(x, top + far, x + far, top, style);
+  for (const far of [1, 6]) pen.line(x + far, top + 14, x + 14, top + far, style);
 }
 
 /**
@@ -61,12 +61,12 @@ export function swatches(pen, theme, grid, values, x, y) {
  * @param {number | null} [even] the even weight, marked on a scale from 0
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
-  const { place, ticks, diverging } = SCALES[scale];
+  const { toFraction, ticks, diverging } = SCALES[scale];
   const lut = diverging ? theme.diverging : theme.sequential;
   const steps = 64;
   const low = diverging ? -1 : 0;
   /** @param {number} value */
-  const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
+  const at = (value) => y + height * (1 - (toFraction(value) - low) / (1 - low));
   for (let i = 0; i < steps; i++)
     pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
       fill: cssColour(lut[Math.round(((i + 0.5) / steps) * 255)]),
@@ -96,7 +96,7 @@ export const SCALE_HEIGHT = 56; // pixels of a horizontal scale, with its name a
  * @param {number} width
  */
 export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
-  const { place, ticks } = SCALES.sqrt;
+  const { toFraction, ticks } = SCALES.sqrt;
   const lut = theme.sequential;
   pen.text(x, y + 6, `${unit}, square-root scale`, { fill: theme.soft, size: 12 });
   for (let i = 0; i < 64; i++)
@@ -106,6 +106,6 @@ export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
   pen.rect(x, y + 18, width, 10, { stroke: theme.line, lineWidth: 0.5 });
   for (const tick of ticks) {
     const align = tick === 0 ? "left" : "center";
-    pen.text(x + width * place(tick), y + 38, formatNumber(tick * limit), { fill: theme.soft, size: 12, align });
+    pen.text(x + width * toFraction(tick), y + 38, formatNumber(tick * limit), { fill: theme.soft, size: 12, align });
   }
 }

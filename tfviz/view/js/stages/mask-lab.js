@@ -4,7 +4,7 @@
 import { h, select, slider } from "../base/elements.js";
 import { formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { quoted } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
@@ -131,7 +131,7 @@ export class MaskLab {
 
   /** @param {Predicate} predicate @param {number} cell */
   allows({ name }, cell) {
-    return this.statesOf.get(name)?.[cell] === OPEN;
+    return this.statesOf.get(name)?.[cell] === ALLOWED;
   }
 
   /** Name the predicates that forbid a cell; none if it is allowed. @param {number} cell */
@@ -164,8 +164,8 @@ export class MaskLab {
     const state = new Uint8Array(cells);
     const values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
-      const open = this.forbiddenBy(cell).length === 0;
-      [state[cell], values[cell]] = [Number(!open), Number(open)];
+      const isAllowed = this.forbiddenBy(cell).length === 0;
+      [state[cell], values[cell]] = [Number(!isAllowed), Number(isAllowed)];
     }
     const grid = Grid.of(this.rows, this.cols, values, state);
     grid.codes = grid.codes.map((code) => code >> 1); // pale, since being allowed is the usual case

@@ -2,7 +2,7 @@
 // for each key the sum, the score and the weight.
 
 import { clamp } from "../base/clamp.js";
-import { OPEN } from "../base/grid.js";
+import { ALLOWED } from "../base/grid.js";
 import { formatFixed, formatNumber } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
@@ -48,7 +48,7 @@ export class NeuronDrawing {
   }
 
   /** Lay out for a width, in pixels. @param {NeuronContent} content @param {number} width */
-  place(content, width) {
+  layout(content, width) {
     const { parts, keys, words } = content;
     this.content = content;
     this.width = width;
@@ -148,22 +148,22 @@ export class NeuronDrawing {
   drawKey(pen, { vectors, parts, words }, key, row, strong) {
     const { theme, edges, isComplete } = this;
     const y = HEADER_HEIGHT + ROW_HEIGHT * (row + 0.5);
-    const open = vectors.state[key] === OPEN;
+    const isAllowed = vectors.state[key] === ALLOWED;
     const fill = strong ? theme.ink : theme.soft;
     pen.text(this.left - 6, y, label(words[key]), { fill, bold: strong, size: 12, align: "right" });
     /** @type {Record<string, string>} */
     const numbers = {
       sum: formatFixed(parts.sums[key], 2),
       bias: formatFixed(vectors.bias?.[key] ?? 0, 2),
-      score: open ? formatFixed(parts.scores[key], 2) : "masked",
-      weight: open ? formatFixed(parts.weights[key], 3) : "–",
+      score: isAllowed ? formatFixed(parts.scores[key], 2) : "masked",
+      weight: isAllowed ? formatFixed(parts.weights[key], 3) : "–",
     };
-    const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
+    const style = { fill: isAllowed ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
     this.columns.forEach((name, place) =>
-      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], look),
+      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], style),
     );
     const bar = (MAX_BAR_WIDTH * parts.weights[key]) / largestSize(parts.weights);
-    if (isComplete && open)
+    if (isComplete && isAllowed)
       pen.rect(edges.numbers + this.columns.length * NUMBER_WIDTH, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
   }
 
@@ -171,18 +171,19 @@ export class NeuronDrawing {
   drawCursor(pen, { parts }, [row, dimension]) {
     const { theme, edges, strip } = this;
     const cell = strip / parts.dim;
-    const look = { stroke: theme.ink, lineWidth: 1.5 };
+    const style = { stroke: theme.ink, lineWidth: 1.5 };
     for (const edge of [edges.keys, edges.products]) {
-      if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, look);
+      if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, style);
       else
         pen.rect(
           edge + cell * dimension - 1,
           HEADER_HEIGHT + ROW_HEIGHT * row,
           Math.max(3, cell + 2),
           ROW_HEIGHT,
-          look,
+          style,
         );
     }
-    if (dimension >= 0) pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW_HEIGHT, look);
+    if (dimension >= 0)
+      pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW_HEIGHT, style);
   }
 }

@@ -4,7 +4,7 @@
 import { clamp } from "../base/clamp.js";
 import { chartCanvas, h, select } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
@@ -171,7 +171,7 @@ export class Neurons {
     this.note.textContent =
       length < content.words.length ? `the ${length} keys with the largest weights; CSV has all` : "";
     this.frame.showStage(this.stage, `layer ${layer}, head ${head}`);
-    this.neurons.place(content, this.frame.width);
+    this.neurons.layout(content, this.frame.width);
     if (this.cursor && this.cursor[0] >= length) this.cursor = null;
     this.read();
     this.paint();
@@ -210,7 +210,7 @@ export class Neurons {
       const [q, k] = [vectors.query[dimension], vectors.keys[key * dim + dimension]];
       return `${names}dimension ${dimension}: ${formatNumber(q, 3)} × ${formatNumber(k, 3)} = ${formatNumber(products[key * dim + dimension], 3)}`;
     }
-    if (vectors.state[key] !== OPEN) return `${names}may not look`;
+    if (vectors.state[key] !== ALLOWED) return `${names}may not look`;
     const bias = vectors.bias ? ` + ${formatNumber(vectors.bias[key], 3)}` : "";
     const sum = `${formatNumber(sums[key], 3)} × ${formatNumber(vectors.scale, 3)}${bias}`;
     return `${names}${sum} = ${formatNumber(scores[key], 3)}, weight ${formatNumber(weights[key])}`;

@@ -58,12 +58,12 @@ export class ShadedWords {
     this.grid = grid;
     this.at = at;
     this.by = by;
-    const { place } = SCALES[grid.scale];
+    const { toFraction } = SCALES[grid.scale];
     this.shaded.spans.forEach((span, i) => {
       const j = i + this.start[by ? "rows" : "cols"];
       const [row, col] = by ? [j, at] : [at, j];
       const value = grid.at(row, col);
-      const code = Math.round(255 * clamp(place(value), 0, 1));
+      const code = Math.round(255 * clamp(toFraction(value), 0, 1));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
       span.classList.toggle("hidden", grid.stateAt(row, col) === FORBIDDEN);

@@ -4,7 +4,7 @@
 import { h, tabs } from "../base/elements.js";
 import { formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 import { label } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
@@ -73,7 +73,8 @@ export class Tables {
     const panel = this.sheet.panels.find((other) => other.name === name) ?? this.sheet.panels[0];
     const [down, across] = panel.axes;
     const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
-    const value = grid instanceof Grid && grid.hasState(row, col, OPEN) ? formatNumber(grid.at(row, col)) : "no number";
+    const value =
+      grid instanceof Grid && grid.hasState(row, col, ALLOWED) ? formatNumber(grid.at(row, col)) : "no number";
     const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatNumber(number)}`);
     return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
   }
@@ -81,7 +82,7 @@ export class Tables {
   /** @param {TablePanel} panel */
   grid({ rows, cols, data, scale, limit }) {
     const values = this.source.numbers(data);
-    const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : OPEN));
+    const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : ALLOWED));
     return Grid.of(rows, cols, values, state, { scale, limit });
   }
 

@@ -3,7 +3,7 @@
 import { percent, withSign } from "../base/numbers.js";
 
 /** @import { Edit } from "../types.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @import { Studio } from "./studio.js" */
 /**
  * @typedef {object} AblationQuery
@@ -26,7 +26,7 @@ export class HeadAblation {
     this.studio = studio;
   }
 
-  /** @param {Place} place @param {AblationQuery | null} asked */
+  /** @param {HeadAddress} place @param {AblationQuery | null} asked */
   describe(place, asked) {
     const { studio, shares } = this;
     if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
@@ -45,7 +45,7 @@ export class HeadAblation {
     return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
   }
 
-  /** @param {string} key @param {Place} place @param {AblationQuery} asked */
+  /** @param {string} key @param {HeadAddress} place @param {AblationQuery} asked */
   async ask(key, place, { ask }) {
     const { studio, shares } = this;
     if (shares.size > MAX_CACHED_SHARES) shares.clear();

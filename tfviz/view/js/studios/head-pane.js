@@ -12,7 +12,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @import { StudioState } from "../documents.js" */
 /** @import { Choices } from "../types.js" */
 /** @import { ModelHeads } from "./model-heads.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
@@ -86,7 +86,7 @@ export class HeadPane {
     );
   }
 
-  /** Show all heads. @param {(place: Place) => Grid} grid @param {(place: Place) => number | null} row to mark in its map */
+  /** Show all heads. @param {(place: HeadAddress) => Grid} grid @param {(place: HeadAddress) => number | null} row to mark in its map */
   show(grid, row) {
     const { heads } = this;
     const off = this.store.get("off");

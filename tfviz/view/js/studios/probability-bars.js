@@ -1,6 +1,6 @@
 // Functions that show the probabilities of words or labels: as buttons with bars, as a table, and drawn on a pen.
 
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { formatCount, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
@@ -110,7 +110,7 @@ export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
   const compared = rows.some(({ other }) => (other ?? null) !== null);
   const values = Float32Array.from(rows.flatMap(({ share, other }) => (compared ? [share, other ?? NaN] : [share])));
   const words = rows.map((row) => row.name);
-  const state = new Uint8Array(values.length).fill(OPEN);
+  const state = new Uint8Array(values.length).fill(ALLOWED);
   const grid = Grid.of(words, compared ? cols : ["probability"], values, state, { scale: "linear" });
   return { name, grid, axes: [axis, ""] };
 }

@@ -26,7 +26,7 @@ import CSS from "../controls/studio.css";
 /** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./text/encoded-text.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @import { Example } from "./examples.js" */
 /**
  * @typedef {ViewOptions & {
@@ -270,7 +270,7 @@ export class Studio {
     this.showModel();
   }
 
-  /** Return the small map of a head. @param {Place} place */
+  /** Return the small map of a head. @param {HeadAddress} place */
   thumbnail(place) {
     return this.heads.grid(place);
   }
@@ -285,7 +285,7 @@ export class Studio {
     return null;
   }
 
-  /** The query that is marked in the small map of a head. @param {Place} _at @returns {number | null} */
+  /** The query that is marked in the small map of a head. @param {HeadAddress} _at @returns {number | null} */
   markedRow(_at) {
     return this.row;
   }
@@ -338,12 +338,12 @@ export class Studio {
     );
   }
 
-  /** Describe the behaviour of a head in a sentence. @param {Place} at */
+  /** Describe the behaviour of a head in a sentence. @param {HeadAddress} at */
   describeHead(at) {
     return describeHead(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
   }
 
-  /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */
+  /** Describe the effect of switching off a head in a sentence. @param {HeadAddress} _at @returns {string} */
   describeAblation(_at) {
     return "";
   }

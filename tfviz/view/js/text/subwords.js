@@ -96,25 +96,25 @@ function wordModel(described, tokens) {
     const encoder = new BytePairEncoder(tokens, described.merges);
     return (word) => encoder.encode(word);
   }
-  const places = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
-  if (described.kind === "wordpiece") return (word) => wordPieceIds(word, places, described);
-  return (word) => [places.get(word) ?? described.unknown];
+  const idOf = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
+  if (described.kind === "wordpiece") return (word) => wordPieceIds(word, idOf, described);
+  return (word) => [idOf.get(word) ?? described.unknown];
 }
 
 /**
  * Split a word into the longest known pieces, from the left; if there is none at some place, the whole word is unknown.
  * @param {string} word
- * @param {Map<string, number>} places
+ * @param {Map<string, number>} idOf
  * @param {any} model
  * @returns {number[]}
  */
-function wordPieceIds(word, places, { unknown, inside, longest: maxLetters }) {
+function wordPieceIds(word, idOf, { unknown, inside, longest: maxLetters }) {
   const letters = Array.from(word);
   if (letters.length > maxLetters) return [unknown];
   const ids = [];
   for (let start = 0; start < letters.length;) {
     let stop = letters.length;
-    const piece = () => places.get((start ? inside : "") + letters.slice(start, stop).join(""));
+    const piece = () => idOf.get((start ? inside : "") + letters.slice(start, stop).join(""));
     while (stop > start && piece() === undefined) stop--;
     if (stop === start) return [unknown];
     ids.push(Number(piece()));

@@ -16,7 +16,7 @@ import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { Share } from "../probability-bars.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
@@ -214,7 +214,7 @@ export class ClassifyStudio extends TextStudio {
     if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   describeAblation(place) {
     const { answer, subjectLabel: label } = this;
     if (!answer) return "";

@@ -2,7 +2,7 @@
 // word.
 
 import { h, select } from "../../base/elements.js";
-import { Grid, OPEN } from "../../base/grid.js";
+import { Grid, ALLOWED } from "../../base/grid.js";
 import { formatFixed, percent, withSign } from "../../base/numbers.js";
 import { cssColour } from "../../base/theme.js";
 import { visibleText } from "../../base/visible-text.js";
@@ -211,7 +211,10 @@ export class WordEffects {
     const words = known.map((i) => studio.wordAt(i));
     const limit = values.reduce((max, effect) => Math.max(max, Math.abs(effect)), MIN_LIMIT);
     const col = `log-odds of ${studio.described.labels[label]} without it`;
-    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });
+    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(ALLOWED), {
+      scale: "diverging",
+      limit,
+    });
     return [{ name: "words", grid, axes: ["word", ""] }];
   }
 }

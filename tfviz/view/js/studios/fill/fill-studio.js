@@ -15,7 +15,7 @@ import { fillExamples } from "../examples.js";
 
 /** @import { FillDocument } from "../../documents.js" */
 /** @import { Drawing, Pen } from "../../types.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { Left } from "./causal-predictions.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Logits } from "../text/text-studio.js" */
@@ -173,7 +173,7 @@ export class FillStudio extends TextStudio {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
-  /** @param {Place} head */
+  /** @param {HeadAddress} head */
   describeAblation(head) {
     const { answer } = this;
     const [guess] = this.guesses.current?.both ?? [];

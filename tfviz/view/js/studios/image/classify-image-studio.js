@@ -26,7 +26,7 @@ import { stacked } from "../text/text-drawing.js";
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Drawing, Pen } from "../../types.js" */
 /** @import { Answer, AskOptions } from "../logits-cache.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 
 const MAX_ANSWERS = 2000; // cached answers
@@ -208,7 +208,7 @@ export class ClassifyImageStudio extends Studio {
     super.showModel();
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   thumbnail(place) {
     return this.attention.thumb(place);
   }
@@ -266,12 +266,12 @@ export class ClassifyImageStudio extends Studio {
     if (this.effects.progress.hidden) this.frame.updateTable();
   }
 
-  /** @param {Place} at */
+  /** @param {HeadAddress} at */
   describeHead(at) {
     return attentionSentence(this.attention.of(at), this.tokenNames, this.described.patches, this.from);
   }
 
-  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {Place} place */
+  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} place */
   describeAblation(place) {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";

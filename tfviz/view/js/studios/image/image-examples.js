@@ -4,7 +4,7 @@ import { topPatches } from "./image-summary.js";
 import { logOdds } from "../logits.js";
 
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 
 const TOP_PATCHES = 4;
 
@@ -53,7 +53,7 @@ export function imageExamples(studio) {
 
 /** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
 async function switchOffStrongest(studio) {
-  /** @type {{ place: Place | null, odds: number }} */
+  /** @type {{ place: HeadAddress | null, odds: number }} */
   let worst = { place: null, odds: Infinity };
   for (const place of studio.heads.places.filter((one) => !studio.heads.isOff(one))) {
     const site = studio.heads.siteOf(place);

@@ -1,6 +1,6 @@
 // Functions that summarize where a head attends on a picture, and the effect of hidden patches, in numbers and words.
 
-import { FORBIDDEN, Grid, OPEN } from "../../base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../../base/grid.js";
 import { formatCount, formatNumber, percent } from "../../base/numbers.js";
 import { profile } from "../../base/patch-grid.js";
 import { topK } from "../logits.js";
@@ -49,7 +49,7 @@ export function topPatches(weights, { first, rows, columns }, maxCount) {
  */
 export function attentionSentence(weights, words, patches, from) {
   const { values, state } = weights;
-  const count = state.reduce((sum, kind) => sum + Number(kind === OPEN), 0);
+  const count = state.reduce((sum, kind) => sum + Number(kind === ALLOWED), 0);
   const even = 1 / count;
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
   const times = (/** @type {number} */ value) => `${percent(value)}, ${formatNumber(value / even)} times an even share`;

@@ -1,6 +1,6 @@
 // The effect of each patch of a picture on a classifier, measured by running the model once without each patch.
 
-import { ABSENT, Grid, OPEN } from "../../base/grid.js";
+import { ABSENT, Grid, ALLOWED } from "../../base/grid.js";
 import { numbered } from "../../base/patch-grid.js";
 import { h } from "../../base/elements.js";
 import { answerKey } from "../logits-cache.js";
@@ -73,7 +73,7 @@ export class PatchEffects {
     const { rows, columns } = studio.described.patches;
     const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
-    const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : OPEN));
+    const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : ALLOWED));
     const values = effects.map((effect) => -(effect ?? 0)); // what it adds
     return Grid.of(numbered(rows), numbered(columns), values, state, { scale: "diverging", limit });
   }

@@ -20,7 +20,7 @@ import CSS from "./patching.css";
 /** @import { PatchDocument } from "../../documents.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */
 /** @import { Grid } from "../../base/grid.js" */
-/** @import { Kind, Pair, Place } from "./patching-runs.js" */
+/** @import { Kind, Pair, PatchTarget } from "./patching-runs.js" */
 /** @import { StudioArguments } from "../studio.js" */
 
 /** @type {Kind[]} */
@@ -101,7 +101,7 @@ export class PatchingStudio extends Studio {
     frame.showStage(h("div", { class: "sheet" }, panes, under), "");
   }
 
-  /** What is patched, if there is such a place in these texts. @returns {Place | null} */
+  /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
   get place() {
     const [kind, layer, at] = this.store.get("place");
     if (!this.pair || !KINDS.includes(kind)) return null;
@@ -112,7 +112,7 @@ export class PatchingStudio extends Studio {
     return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   patchAt(place) {
     const { problem } = this.texts;
     if (problem) return this.announce(problem);
@@ -211,13 +211,13 @@ export class PatchingStudio extends Studio {
     return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
   }
 
-  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {Place} place */
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} place */
   changeAt(place) {
     const logits = this.pair && this.runs.known(this.pair, place);
     return logits ? this.metric(logits) - this.metrics.corrupt : null;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   nameOf([kind, layer, at]) {
     const { layers, attentions } = this.described;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
@@ -225,7 +225,7 @@ export class PatchingStudio extends Studio {
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   describeCell(place) {
     const change = this.changeAt(place);
     return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
@@ -251,7 +251,7 @@ export class PatchingStudio extends Studio {
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
-    const gain = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
+    const gain = (/** @type {PatchTarget} */ place) => sign * Number(this.changeAt(place));
     const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
     if (best) this.store.set({ place: best });
     await this.whenIdle();

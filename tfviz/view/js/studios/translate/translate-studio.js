@@ -19,7 +19,7 @@ import { translateExamples } from "../examples.js";
 /** @import { TranslateDocument } from "../../documents.js" */
 /** @import { Drawing, Pen, Tokenizer } from "../../types.js" */
 /** @import { Beam } from "./beam-search.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { SearchState } from "./translation-view.js" */
@@ -285,7 +285,7 @@ export class TranslateStudio extends Studio {
     return row < grid.rows.length ? { grid, row } : null;
   }
 
-  /** The query in the map of a head, if it is the same as that of the chosen head. @param {Place} at */
+  /** The query in the map of a head, if it is the same as that of the chosen head. @param {HeadAddress} at */
   markedRow({ part }) {
     const ofSource = (/** @type {string} */ name) => name === "encoder";
     return ofSource(this.heads.groups[part].name) === ofSource(this.part) ? this.row : null;
@@ -304,7 +304,7 @@ export class TranslateStudio extends Studio {
     this.view.showShading();
   }
 
-  /** Describe a head of the cross-attention at the selected word of the translation, another head over the whole text. @param {Place} at */
+  /** Describe a head of the cross-attention at the selected word of the translation, another head over the whole text. @param {HeadAddress} at */
   describeHead(at) {
     const { row } = this;
     if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
@@ -314,7 +314,7 @@ export class TranslateStudio extends Studio {
     return sentence || super.describeHead(at);
   }
 
-  /** Describe the probability of the word at the place without a head. @param {Place} head */
+  /** Describe the probability of the word at the place without a head. @param {HeadAddress} head */
   describeAblation(head) {
     const { current } = this;
     const ids = this.source.latest?.ids;

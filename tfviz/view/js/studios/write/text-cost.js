@@ -8,7 +8,7 @@ import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "../logits.js";
 
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
 const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
@@ -82,7 +82,7 @@ export class TextCost {
 
   /**
    * Describe the cost of the text without a head, which is computed once and shown when it is known.
-   * @param {Place} place
+   * @param {HeadAddress} place
    */
   describeWithout(place) {
     const { studio } = this;
@@ -106,7 +106,7 @@ export class TextCost {
     return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}, ${unsure(now, other)}.${note}`;
   }
 
-  /** @param {string} key @param {Place} place @param {Answer} answer */
+  /** @param {string} key @param {HeadAddress} place @param {Answer} answer */
   async askWithout(key, place, answer) {
     this.withoutHeads.set(key, null);
     const { studio } = this;

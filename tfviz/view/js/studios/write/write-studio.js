@@ -23,7 +23,7 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { WriteDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
@@ -207,7 +207,7 @@ export class WriteStudio extends Studio {
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
     this.textCost.readingTime = performance.now() - started;
-    if (!answer || answer.turn < (this.answer?.turn ?? 0)) return false;
+    if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
     this.answer = answer;
     this.answerInput = input;
     return true;
@@ -244,7 +244,7 @@ export class WriteStudio extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   describeAblation(place) {
     return this.textCost.describeWithout(place);
   }
