@@ -308,32 +308,22 @@ export class Instrument {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { kind, positions, filled, top, axes, mark, ends, expected, hatched, unit, budget, sentence } = panel;
+      const { result, kind, rows, cols, positions, ends, hatched } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
-        kind,
-        rows: this.axisWords(panel.rows, "rows"),
-        cols: this.axisWords(panel.cols, "cols"),
-        ...scales[panel.result],
+        ...panel,
+        rows: this.axisWords(rows, "rows"),
+        cols: this.axisWords(cols, "cols"),
+        ...scales[result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
-        filled,
-        top,
-        axes,
-        mark: mark ?? [],
-        ends,
-        expected,
-        hatched,
-        unit,
-        budget,
-        sentence,
         keyed: Boolean(ends ?? hatched),
       };
-      if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
+      if (tensor.shape.length < 3) yield { ...content, key: result, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)
           yield {
             ...content,
-            key: `${panel.result} ${at}`,
+            key: `${result} ${at}`,
             title: `${panel.title} ${at}`.trim(),
             tensor: tableAt(tensor, at),
           };
