@@ -168,7 +168,12 @@ def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
 
 
 def tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
-    return {"kind": "tables", "title": title, "sheets": sheets, "state": {"sheet": 0, "rows": [], "cols": []}}
+    return {
+        "kind": "tables",
+        "title": title,
+        "sheets": sheets,
+        "state": {"sheet": 0, "locked_rows": [], "locked_columns": []},
+    }
 
 
 def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:

@@ -6,10 +6,10 @@ import { TraitStore, widget } from "../base/widget.js";
 import { Explorer } from "../stages/explorer.js";
 
 export default widget((host, model, kernel) => {
-  const described = model.get("document");
+  const document = model.get("document");
   const { buffer, byteOffset, byteLength } = model.get("data");
   const source = new HeadSource(
-    described,
+    document,
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {
       const { poolSize, ...range } = where;
@@ -17,6 +17,6 @@ export default widget((host, model, kernel) => {
       return inflated(pieces[0]);
     },
   );
-  const store = new TraitStore(model, Object.keys(described.state));
+  const store = new TraitStore(model, Object.keys(document.state));
   return new Explorer(host, source, store, { page: () => kernel.page() });
 });

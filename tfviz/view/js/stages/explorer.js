@@ -1,6 +1,7 @@
 // A view of attention heads, in one of several modes: all heads, one head as a heatmap, lines, words, or on a picture.
 
 import { consume } from "../base/events.js";
+import { LOCKS, NO_LOCKS } from "../base/locks.js";
 import { formatNumber } from "../base/numbers.js";
 import { HeadChoice } from "../controls/head-choice.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
@@ -72,7 +73,7 @@ export class Explorer {
     this.large = Boolean(options.large);
     this.stages = this.makeStages(source.document);
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
-    this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, marked: [] }));
+    this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, selected_heads: [] }));
     this.frame.body.append(this.controls.element, this.kinds.element);
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
@@ -99,12 +100,12 @@ export class Explorer {
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ rows: [row] })),
+      sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ locked_rows: [row] })),
       head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
-        lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [side]: [index] }),
+        lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [LOCKS[side]]: [index] }),
       }),
       picture: image
         ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.chooseToken(side, index) }, image)
@@ -135,9 +136,9 @@ export class Explorer {
 
   /** @param {number} layer @param {number} head */
   openHead(layer, head) {
-    const marked = this.store.get("marked");
-    const isMarked = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
-    this.switchMode("head", { layer, head, marked: isMarked ? marked : [] });
+    const selected = this.store.get("selected_heads");
+    const isSelected = selected.length > 1 && selected.some(([l, h]) => l === layer && h === head);
+    this.switchMode("head", { layer, head, selected_heads: isSelected ? selected : [] });
   }
 
   /**
@@ -146,12 +147,12 @@ export class Explorer {
    * @param {number} index
    */
   chooseToken(side, index) {
-    this.store.set({ direction: side === "rows" ? "from" : "to", [side]: [index] });
+    this.store.set({ direction: side === "rows" ? "from" : "to", [LOCKS[side]]: [index] });
   }
 
   leave() {
     if (this.mode === "picture") this.switchMode(this.choice.hasOneHead ? "head" : "sheet");
-    else if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
+    else if (this.store.get("locked_rows").length || this.store.get("locked_columns").length) this.store.set(NO_LOCKS);
     else if (!this.choice.hasOneHead && this.choice.hasSheet) this.switchMode("sheet");
   }
 
@@ -160,7 +161,7 @@ export class Explorer {
     if (/** @type {Element} */ (event.target).matches("input, select")) return;
     const { layers, heads } = this.choice.shape;
     /** @param {"layer" | "head"} name @param {number} step @param {number} count */
-    const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, marked: [] });
+    const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, selected_heads: [] });
     const head = HEAD_STEPS[event.key];
     const layer = LAYER_STEPS[event.key];
     const mode = MODES[Number(event.key) - 1]?.[0];
@@ -285,7 +286,7 @@ export class Explorer {
       const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : choice.row(grid);
       const { outlined } = this.source.document;
       this.stages.sheet.show(
-        { part, grids, chosen, marked: this.store.get("marked"), row, outlined, ...onto },
+        { part, grids, chosen, marked: this.store.get("selected_heads"), row, outlined, ...onto },
         frame.width,
       );
     };

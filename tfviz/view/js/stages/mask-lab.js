@@ -2,6 +2,7 @@
 // forbid each cell.
 
 import { h, select, slider } from "../base/elements.js";
+import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, ALLOWED } from "../base/grid.js";
@@ -59,7 +60,7 @@ export class MaskLab {
         announce: (text) => frame.announce(text),
         reading: (_, cell) => this.reading(cell),
         lock: (side, index) => this.frame.lock(side, index),
-        leave: () => store.set({ rows: [], cols: [] }),
+        leave: () => store.set(NO_LOCKS),
       },
       { axes, legend: false },
     );
@@ -195,7 +196,7 @@ export class MaskLab {
     );
     this.stage.show(
       [this.panel],
-      { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },
+      { rows: this.store.get("locked_rows"), cols: this.store.get("locked_columns"), outlined: [] },
       this.frame.width,
     );
     this.frame.updateTable();

@@ -41,7 +41,7 @@ export class Neurons {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.described = source.document;
+    this.document = source.document;
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: KEYS,
@@ -54,7 +54,7 @@ export class Neurons {
     this.content = null;
     this.neurons = new NeuronDrawing(this.frame.theme);
     this.canvas = chartCanvas("Query, keys and their products: arrows move over keys and dimensions");
-    const { rows, layers } = this.described;
+    const { rows, layers } = this.document;
     const { element, spans } = wordList(rows, "the query: choose a word");
     this.spans = spans;
     this.note = h("p", { class: "soft" });
@@ -120,22 +120,22 @@ export class Neurons {
   }
 
   get query() {
-    return clamp(this.store.get("query"), 0, this.described.rows.length - 1);
+    return clamp(this.store.get("query"), 0, this.document.rows.length - 1);
   }
 
   /** The layer and the head that are chosen, of those there are. */
   get place() {
-    const { layers } = this.described;
+    const { layers } = this.document;
     const layer = clamp(this.store.get("layer"), 0, layers.length - 1);
     return { layer, head: clamp(this.store.get("head"), 0, layers[layer].queries.length - 1) };
   }
 
   /** Return what a head multiplies for a query. @param {number} query @returns {Promise<NeuronContent>} */
   async contentOf(query) {
-    const { source, described } = this;
-    const { rows, cols } = described;
+    const { source, document } = this;
+    const { rows, cols } = document;
     const { layer, head } = this.place;
-    const { dim, scale, queries, keys, biases, masks } = described.layers[layer];
+    const { dim, scale, queries, keys, biases, masks } = document.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
     const numbers = (/** @type {import("../documents.js").Piece} */ piece) =>
       source.cached(`${piece}`, async () => source.numbers(piece));
@@ -180,7 +180,7 @@ export class Neurons {
 
   /** Mark the query in the text; where the keys are the same text, its words are shaded by their weights. @param {NeuronContent} content */
   shadeWords({ parts, words }) {
-    const { rows } = this.described;
+    const { rows } = this.document;
     const { theme } = this.frame;
     const same = rows.length === words.length && rows.every((word, i) => word === words[i]);
     const grid = Grid.of([""], words, parts.weights, new Uint8Array(words.length));

@@ -187,7 +187,7 @@ export class Points {
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
-        Escape: () => this.store.set({ rows: [] }),
+        Escape: () => this.store.set({ locked_rows: [] }),
         ...Object.fromEntries(Object.entries(ARROW_STEPS).map(([key, direction]) => [key, () => this.step(direction)])),
       };
       const act = acts[event.key];
@@ -246,7 +246,7 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: this.frame.theme.page });
     this.drawAxes(pen);
     const [left, top, right, bottom] = this.box;
-    const locked = new Set(this.store.get("rows"));
+    const locked = new Set(this.store.get("locked_rows"));
     /** @param {number} point */
     const emphasized = (point) => point === this.cursor || locked.has(point) || this.matches[point];
     /** @param {number} point */

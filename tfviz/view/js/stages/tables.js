@@ -2,6 +2,7 @@
 // cell.
 
 import { h, tabs } from "../base/elements.js";
+import { NO_LOCKS } from "../base/locks.js";
 import { formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
@@ -45,7 +46,7 @@ export class Tables {
       announce: (text) => frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
       lock: (side, index) => this.frame.lock(side, index),
-      leave: () => store.set({ rows: [], cols: [] }),
+      leave: () => store.set(NO_LOCKS),
     };
     this.sheetTabs =
       this.sheets.length > 1
@@ -53,7 +54,7 @@ export class Tables {
             "Which",
             this.sheets.map(({ name }, i) => /** @type {[number, string]} */ ([i, name])),
             store.get("sheet"),
-            (sheet) => store.set({ sheet, rows: [], cols: [] }),
+            (sheet) => store.set({ sheet, ...NO_LOCKS }),
           )
         : null;
     if (this.sheetTabs) frame.body.append(h("div", { class: "controls" }, this.sheetTabs.element));
@@ -110,8 +111,8 @@ export class Tables {
     stage.show(
       panels,
       {
-        rows: this.store.get("rows"),
-        cols: this.store.get("cols"),
+        rows: this.store.get("locked_rows"),
+        cols: this.store.get("locked_columns"),
         outlined: [],
         dividers: this.sheet.panels.map((panel) => panel.dividers ?? []),
       },

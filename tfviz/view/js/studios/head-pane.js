@@ -46,8 +46,8 @@ export class HeadPane {
     this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => {
-      store.set({ open: !store.get("open"), mode: "head" });
-      if (store.get("open")) requestAnimationFrame(() => this.scrollToOpened());
+      store.set({ head_map_open: !store.get("head_map_open"), mode: "head" });
+      if (store.get("head_map_open")) requestAnimationFrame(() => this.scrollToOpened());
     };
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
     this.switcher = button("", () => heads.toggleHead(heads.selected), { hidden: true });
@@ -107,7 +107,7 @@ export class HeadPane {
   /** Show the opened head. A head that is off has no map; if one is open, the first head that is on is selected. */
   showOpened() {
     const { heads, store } = this;
-    const open = Boolean(store.get("open"));
+    const open = Boolean(store.get("head_map_open"));
     this.opener.hidden = !open && heads.isOff(heads.selected);
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));

@@ -95,7 +95,7 @@ export class ModelHeads {
 
   /** @param {HeadAddress} place */
   select({ part, layer, head }) {
-    this.store.set({ part, layer, head, marked: [], ...this.selectedToo });
+    this.store.set({ part, layer, head, selected_heads: [], ...this.selectedToo });
   }
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
@@ -105,7 +105,7 @@ export class ModelHeads {
 
   /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {HeadAddress} place */
   toggleHead(place) {
-    this.store.set({ ...place, marked: [], off: this.offToggling(this.siteOf(place), [place.head]) });
+    this.store.set({ ...place, selected_heads: [], off: this.offToggling(this.siteOf(place), [place.head]) });
   }
 
   /** Return which heads are off if these heads of a layer are toggled. @param {string} site @param {number[]} heads */

@@ -31,7 +31,7 @@ import CSS from "../controls/studio.css";
 /**
  * @typedef {ViewOptions & {
  *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
- *   tokenizer?(described: Record<string, any>, number: number): Tokenizer,
+ *   tokenizer?(spec: Record<string, any>, number: number): Tokenizer,
  * }} StudioOptions the engine and tokenizers of a kernel, if there is one
  */
 /**
@@ -67,7 +67,7 @@ export class Studio {
 
   /** The names of the rows and columns of a head's map. */
   get axes() {
-    return "axes" in this.described ? this.described.axes : ["query", "key"];
+    return "axes" in this.document ? this.document.axes : ["query", "key"];
   }
 
   /** The map of the chosen head. @returns {Drawing | null} */
@@ -109,21 +109,21 @@ export class Studio {
 
   /** @param {StudioArguments<Document>} args */
   constructor(...[host, source, store, options]) {
-    const described = source.document;
-    this.described = described;
+    const { document } = source;
+    this.document = document;
     /** @type {Choices<StudioState> & Choices<Document["state"]>} */
     this.store = store;
     this.options = options;
     /** @type {Tokenizer[]} */
-    this.tokenizers = described.tokenizers.map(options.tokenizer ?? makeTokenizer);
+    this.tokenizers = document.tokenizers.map(options.tokenizer ?? makeTokenizer);
     this.frame = this.makeFrame(host);
     /** @type {ModelHeads} */
     this.heads = new ModelHeads(store, this.axes);
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
-    this.bar = new TopBar(this.frame, described.state, this.choices, Boolean(options.page) && !options.engine);
+    this.bar = new TopBar(this.frame, document.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;
     const { body } = this.frame;
-    this.session = new EngineSession(described, source.data, options, {
+    this.session = new EngineSession(document, source.data, options, {
       showError: (error) => {
         this.headPane.opening.remove();
         this.frame.showError(error);
@@ -153,7 +153,7 @@ export class Studio {
 
   /** @param {HTMLElement} host */
   makeFrame(host) {
-    const frame = new Frame(host, this.described, this.store, {
+    const frame = new Frame(host, this.document, this.store, {
       ...this.options,
       keys: this.keys,
       grids: () => this.panels(),
@@ -171,7 +171,7 @@ export class Studio {
 
   /** The choices that Undo takes back and a link carries. */
   get choices() {
-    return Object.keys(this.described.state).filter((name) => !TRANSIENT_KEYS.has(name));
+    return Object.keys(this.document.state).filter((name) => !TRANSIENT_KEYS.has(name));
   }
 
   /**
@@ -200,7 +200,7 @@ export class Studio {
 
   /** Show the experiments proposed by the author and by this kind of studio. @param {Example[]} examples */
   showExamples(examples) {
-    const proposed = (this.described.examples ?? []).map(([name, state]) => ({
+    const proposed = (this.document.examples ?? []).map(([name, state]) => ({
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
@@ -311,9 +311,9 @@ export class Studio {
 
   /** Say what the model is: in the names of files, and in the line below the title. */
   showSubject() {
-    const { frame, lead, described, size, reads } = this;
+    const { frame, lead, document, size, reads } = this;
     frame.subject.textContent = `${size}, ${reads}`;
-    lead.textContent = introduction(described.kind, size, reads);
+    lead.textContent = introduction(document.kind, size, reads);
   }
 
   /** Layers and heads, in words. */
@@ -350,7 +350,7 @@ export class Studio {
 
   /** The word for one token in texts. */
   get unit() {
-    return tokenName(this.described.tokenizers.at(-1)?.kind);
+    return tokenName(this.document.tokenizers.at(-1)?.kind);
   }
 
   /** @param {string} text */
@@ -372,4 +372,4 @@ export class Studio {
 const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio
 
 // Choices that are not written into a link and not undone.
-const TRANSIENT_KEYS = new Set(["rows", "cols", "marked", "hidden", "forced"]);
+const TRANSIENT_KEYS = new Set(["locked_rows", "locked_columns", "selected_heads", "hidden_keys", "forced"]);

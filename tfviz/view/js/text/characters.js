@@ -13,7 +13,7 @@ export class CharacterTokenizer {
   /** @type {Record<string, number>} */
   special = {};
 
-  /** @param {{ tokens: string[] }} described */
+  /** @param {{ tokens: string[] }} spec */
   constructor({ tokens }) {
     this.vocab = tokens;
     this.size = tokens.length;

@@ -24,9 +24,9 @@ const CLEAN_UP_REPLACEMENTS = [
 
 /** A tokenizer of subwords that encodes and decodes as its `tokenizers.Tokenizer` does. @implements {Tokenizer} */
 export class SubwordTokenizer {
-  /** @param {any} described */
-  constructor(described) {
-    const { tokens, special, silent, joiner, model } = described;
+  /** @param {any} spec */
+  constructor(spec) {
+    const { tokens, special, silent, joiner, model } = spec;
     /** @type {string[]} */
     this.vocab = tokens;
     /** @type {Record<string, number>} */
@@ -34,10 +34,10 @@ export class SubwordTokenizer {
     this.joiner = joiner;
     this.size = tokens.length;
     this.skippedIds = new Set(silent);
-    this.hexadecimalIds = new Set(described.hexadecimal);
+    this.hexadecimalIds = new Set(spec.hexadecimal);
     this.bytes = new Map(byteCharacters().map((character, byte) => [character, byte]));
-    this.normalize = normalizer(described.normalizers);
-    this.split = splitter(described.splitter);
+    this.normalize = normalizer(spec.normalizers);
+    this.split = splitter(spec.splitter);
     this.model = wordModel(model, tokens);
   }
 
@@ -87,18 +87,18 @@ export class SubwordTokenizer {
 
 /**
  * Make the function that encodes a word.
- * @param {any} described
+ * @param {any} spec
  * @param {string[]} tokens
  * @returns {(word: string) => number[]}
  */
-function wordModel(described, tokens) {
-  if (described.kind === "bpe") {
-    const encoder = new BytePairEncoder(tokens, described.merges);
+function wordModel(spec, tokens) {
+  if (spec.kind === "bpe") {
+    const encoder = new BytePairEncoder(tokens, spec.merges);
     return (word) => encoder.encode(word);
   }
-  const idOf = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
-  if (described.kind === "wordpiece") return (word) => wordPieceIds(word, idOf, described);
-  return (word) => [idOf.get(word) ?? described.unknown];
+  const idOf = new Map(spec.ids.map((/** @type {number} */ id) => [tokens[id], id]));
+  if (spec.kind === "wordpiece") return (word) => wordPieceIds(word, idOf, spec);
+  return (word) => [idOf.get(word) ?? spec.unknown];
 }
 
 /**

@@ -128,7 +128,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {number} label */
   labelText(label) {
-    return quotedExcerpt(this.described.labels[label], 24);
+    return quotedExcerpt(this.document.labels[label], 24);
   }
 
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
@@ -275,7 +275,7 @@ export class ClassifyStudio extends TextStudio {
     if (!answer || !compared) return [];
     const now = softmax(answer.logits);
     const unedited = compared === answer ? null : softmax(compared.logits);
-    return this.described.labels.map((name, i) => {
+    return this.document.labels.map((name, i) => {
       const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
       return { name, share: now[i], other: unedited && unedited[i], kind };
     });

@@ -46,7 +46,7 @@ export class FillStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
     this.buildTextPanes({
-      how: `${HIDE_HELP}${this.described.compare_with ? ` ${COMPARE_HELP}` : ""}`,
+      how: `${HIDE_HELP}${this.document.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });
@@ -139,7 +139,7 @@ export class FillStudio extends TextStudio {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
     this.guesses.show();
-    const { compare_with: model } = this.described;
+    const { compare_with: model } = this.document;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.guesses.show();
     this.frame.updateTable();

@@ -21,8 +21,8 @@ export class LabelBars {
 
   /** The label that is followed, in quotes. */
   get labelText() {
-    const { described, label } = this.studio;
-    return quotedExcerpt(described.labels[label], 24);
+    const { document, label } = this.studio;
+    return quotedExcerpt(document.labels[label], 24);
   }
 
   show() {
@@ -45,14 +45,14 @@ export class LabelBars {
    * @returns {(Share & { label: number })[]}
    */
   get rows() {
-    const { answer, compared, described, label } = this.studio;
+    const { answer, compared, document, label } = this.studio;
     if (!answer || !compared) return [];
     const [now, unedited] = [answer, compared].map(({ logits }) => softmax(logits));
     const labels = [...new Set([label, topK(now, 1)[0], ...topK(unedited, MAX_LABELS)])].slice(0, MAX_LABELS);
     const changed = compared !== answer;
     return labels
       .sort((a, b) => unedited[b] - unedited[a] || a - b)
-      .map((i) => ({ label: i, name: described.labels[i], share: now[i], other: changed ? unedited[i] : null }));
+      .map((i) => ({ label: i, name: document.labels[i], share: now[i], other: changed ? unedited[i] : null }));
   }
 
   get panel() {

@@ -51,10 +51,10 @@ export class PatchingStudio extends Studio {
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, described, tokenizer, frame } = this;
-    this.texts = new PatchingTexts(tokenizer, described.context, store);
+    const { store, document, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, document.context, store);
     const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
-    this.runs = new Runs(described, tokenizer.size, (...call) => this.run(...call));
+    this.runs = new Runs(document, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
     this.next = new PatchingAnswers(tokenizer, store, {
       announce: (text) => this.announce(text),
@@ -105,7 +105,7 @@ export class PatchingStudio extends Studio {
   get place() {
     const [kind, layer, at] = this.store.get("place");
     if (!this.pair || !KINDS.includes(kind)) return null;
-    const { layers, attentions, heads } = this.described;
+    const { layers, attentions, heads } = this.document;
     const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
     const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
@@ -181,7 +181,7 @@ export class PatchingStudio extends Studio {
   showTables() {
     const { pair } = this;
     if (!pair) return;
-    const { layers, attentions, heads } = this.described;
+    const { layers, attentions, heads } = this.document;
     const [positions] = pair.ids;
     for (const patchingTable of this.placeTables) {
       const { kind } = patchingTable;
@@ -219,7 +219,7 @@ export class PatchingStudio extends Studio {
 
   /** @param {PatchTarget} place */
   nameOf([kind, layer, at]) {
-    const { layers, attentions } = this.described;
+    const { layers, attentions } = this.document;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
     const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
@@ -267,7 +267,7 @@ export class PatchingStudio extends Studio {
   }
 
   get size() {
-    const { layers, heads } = this.described;
+    const { layers, heads } = this.document;
     return `${formatCount(layers.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 

@@ -53,7 +53,7 @@ export class TranslateStudio extends Studio {
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
     super(...args);
-    this.source = new SourceSentence(this.tokenizers[0], this.described);
+    this.source = new SourceSentence(this.tokenizers[0], this.document);
     this.searches = new SearchCache(this);
     this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
@@ -87,7 +87,7 @@ export class TranslateStudio extends Studio {
   }
 
   toggle() {
-    this.store.set({ steps: this.searching ? this.searched : this.described.max_tokens, ...NO_CHOICE });
+    this.store.set({ steps: this.searching ? this.searched : this.document.max_tokens, ...NO_CHOICE });
   }
 
   back() {
@@ -102,7 +102,7 @@ export class TranslateStudio extends Studio {
     const { search, text, place } = this.current;
     const prefix = [...text.tokens.slice(0, place), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
-    const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
+    const steps = search.done && this.columns.length === search.columns.length ? this.document.max_tokens : 0;
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
   }
 
@@ -162,13 +162,13 @@ export class TranslateStudio extends Studio {
   async readChosen(search, baseline) {
     const { chosen } = this;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_BEAM;
-    const ended = text.ended || text.tokens.length >= this.described.max_tokens;
+    const ended = text.ended || text.tokens.length >= this.document.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
     const base = baseline && (await baseline.reader.readText(read));
     if (!answer || (baseline && !base) || this.stale) return null;
     const unchosen = ended ? this.leastLikelyPlace(read, answer) : read.length;
-    const place = Math.min(this.store.get("rows")[0] ?? unchosen, read.length);
+    const place = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
     return { search, baseline, text, ended, read, answer, base, place };
   }
 
@@ -178,7 +178,7 @@ export class TranslateStudio extends Studio {
    * @param {DecoderOutput} answer
    */
   leastLikelyPlace(read, answer) {
-    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
+    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.document.suppressed)[id]);
     const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
     const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
     return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
@@ -190,7 +190,7 @@ export class TranslateStudio extends Studio {
    * @param {boolean} [visible]
    */
   async searchOn(search, visible = true) {
-    const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
+    const length = Math.min(this.document.max_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const showProgress = (/** @type {boolean} */ searching) => {
       if (visible) this.setColumns(search.columns.slice(0, length), searching);
@@ -234,15 +234,15 @@ export class TranslateStudio extends Studio {
   /** Select a place of the translation, or deselect it. @param {number} place */
   choosePlace(place) {
     const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
-    const other = this.store.get("rows")[0] !== place;
-    this.store.set(other ? { rows: [place], mode, part: 0, direction: "from" } : { rows: [] });
+    const other = this.store.get("locked_rows")[0] !== place;
+    this.store.set(other ? { locked_rows: [place], mode, part: 0, direction: "from" } : { locked_rows: [] });
   }
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
-    const target = this.tokenizer.tokens([this.described.begin, ...read]);
+    const target = this.tokenizer.tokens([this.document.begin, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
@@ -322,8 +322,8 @@ export class TranslateStudio extends Studio {
     const { read, text, answer } = current;
     const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
     const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
+      Math.exp(logProbabilities(output.logitsAt(0, place), this.document.suppressed)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, place), this.document.suppressed);
     const id = text.tokens[place] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),

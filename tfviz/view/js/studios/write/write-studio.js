@@ -2,6 +2,7 @@
 // be shown and switched off.
 
 import { focusedIn, h, slider } from "../../base/elements.js";
+import { NO_LOCKS } from "../../base/locks.js";
 import { formatCount, formatFixed } from "../../base/numbers.js";
 import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
@@ -59,18 +60,18 @@ export class WriteStudio extends Studio {
   branches = new Branches(
     this.path,
     (tokens) => this.textOf(tokens),
-    (node) => this.store.set({ node, rows: [], cols: [] }),
+    (node) => this.store.set({ node, ...NO_LOCKS }),
   );
 
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { described, tokenizer } = this;
-    this.prompt = new Prompt(tokenizer, described.context);
+    const { document, tokenizer } = this;
+    this.prompt = new Prompt(tokenizer, document.context);
     this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
-      steps: Boolean(described.programs?.step),
-      context: described.context,
+      steps: Boolean(document.programs?.step),
+      context: document.context,
       vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
@@ -124,7 +125,7 @@ export class WriteStudio extends Studio {
   /** Begin with another text: all of it is the prompt. @param {string} prompt */
   beginWith(prompt) {
     this.loop.running = false;
-    this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
+    this.store.set({ prompt, tree: [], node: -1, ...NO_LOCKS });
   }
 
   reseed() {
@@ -161,7 +162,7 @@ export class WriteStudio extends Studio {
     const prompt = this.readPrompt.ids;
     if (!prompt) return null;
     const all = [...prompt, ...this.path.tokens];
-    const ids = all.slice(contextStart(prompt.length, all.length, this.described.context));
+    const ids = all.slice(contextStart(prompt.length, all.length, this.document.context));
     const { edits } = this;
     return { ids, key: readingKey(ids, edits), off: edits.length };
   }
@@ -178,7 +179,7 @@ export class WriteStudio extends Studio {
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
-    const limit = formatCount(this.described.context, this.unit);
+    const limit = formatCount(this.document.context, this.unit);
     this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);
