@@ -24,8 +24,6 @@ const KEYS = [
   ["arrows", "in the text: the next word; in the drawing: another key, another dimension"],
   ["Home, End", "in the text: the first word, the last"],
 ];
-/** @type {Record<string, number>} */
-const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 export class Neurons {
   /** @type {Point | null} a key that is drawn, and a dimension */
@@ -55,14 +53,16 @@ export class Neurons {
     this.neurons = new NeuronDrawing(this.frame.theme);
     this.canvas = chartCanvas("Query, keys and their products: arrows move over keys and dimensions");
     const { rows, layers } = this.document;
-    const { element, spans } = wordList(rows, "the query: choose a word");
+    const { element, spans } = wordList(rows, "the query: choose a word", {
+      choose: (place) => store.set({ query: clamp(place, 0, rows.length - 1) }),
+      hover: true,
+    });
     this.spans = spans;
     this.note = h("p", { class: "soft" });
     this.stage = h("div", { class: "stage neurons" }, element, this.canvas, this.note);
     this.layerChoice = this.choice("Layer", layers.length, "layer");
     this.headChoice = this.choice("Head", layers[0].queries.length, "head");
     this.frame.body.append(h("div", { class: "controls" }, this.layerChoice.element, this.headChoice.element));
-    this.listenToWords(element);
     this.listenToCanvas();
     const end = this.frame.open();
     this.close = () => {
@@ -75,24 +75,6 @@ export class Neurons {
   choice(name, count, member) {
     const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
     return select(name, numbers, this.store.get(member), (at) => this.store.set({ [member]: at }));
-  }
-
-  /** @param {HTMLElement} element */
-  listenToWords(element) {
-    const choose = (/** @type {Event} */ { target }) => {
-      const query = this.spans.indexOf(/** @type {HTMLElement} */ (target));
-      if (query >= 0) this.store.set({ query });
-    };
-    element.onclick = choose;
-    element.onpointerover = choose;
-    element.onkeydown = (event) => {
-      const step = WORD_STEPS[event.key];
-      if (!step || hasModifier(event)) return;
-      const query = clamp(this.query + step, 0, this.spans.length - 1);
-      this.store.set({ query });
-      this.spans[query].focus();
-      consume(event);
-    };
   }
 
   listenToCanvas() {
