@@ -6,6 +6,7 @@ import { h } from "../base/elements.js";
 import { formatNumber } from "../base/numbers.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
 import { cssColour } from "../base/theme.js";
+import { drawRamp } from "../stages/legend.js";
 import { isBinary } from "./scales.js";
 
 /** @import { PanelContent } from "./panel.js" */
@@ -22,7 +23,6 @@ import { isBinary } from "./scales.js";
 
 const LAYOUT = { height: 22, swatch: 16, ramp: 140, gap: 8, apart: 28 }; // pixels
 const FONT_SIZE = 13;
-const RAMP_STEPS = 64;
 
 /** Return the legends that some results need. @param {(PanelContent & { kind?: string })[]} contents @returns {ScaleLegend[]} */
 export function scaleLegends(contents) {
@@ -85,11 +85,11 @@ export class LegendPanel {
     if (legend.even) {
       const [[, low], [, high]] = legend.ends;
       x = this.write(pen, x, low);
-      if (pen) this.ramp(pen, x);
+      if (pen) drawRamp(pen, this.lut, [x, 4, LAYOUT.ramp, 14], this.theme.soft);
       x = this.write(pen, x + LAYOUT.ramp + LAYOUT.gap, high) + LAYOUT.apart;
     } else
       for (const [value, text] of legend.ends) {
-        if (pen) this.swatch(pen, x, this.colour(codeOf(value, legend.scale, legend.limit)));
+        if (pen) this.swatch(pen, x, cssColour(this.lut[codeOf(value, legend.scale, legend.limit)]));
         x = this.write(pen, x + LAYOUT.swatch + LAYOUT.gap, text) + LAYOUT.apart;
       }
     if (!legend.hatched) return x;
@@ -103,18 +103,8 @@ export class LegendPanel {
     return x + textWidth(text, FONT_SIZE) + LAYOUT.gap;
   }
 
-  /** @param {number} code */
-  colour(code) {
-    const lut = SCALES[this.legend.scale].diverging ? this.theme.diverging : this.theme.sequential;
-    return cssColour(lut[code]);
-  }
-
-  /** @param {Pen} pen @param {number} x */
-  ramp(pen, x) {
-    const step = LAYOUT.ramp / RAMP_STEPS;
-    for (let i = 0; i < RAMP_STEPS; i++)
-      pen.rect(x + i * step, 4, step + 0.5, 14, { fill: this.colour(Math.round(((i + 0.5) / RAMP_STEPS) * 255)) });
-    pen.rect(x, 4, LAYOUT.ramp, 14, { stroke: this.theme.soft, lineWidth: 0.5 });
+  get lut() {
+    return this.theme.lut(SCALES[this.legend.scale]);
   }
 
   /** @param {Pen} pen @param {number} x @param {string} fill */

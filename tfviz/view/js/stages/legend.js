@@ -6,6 +6,8 @@ import { cssColour } from "../base/theme.js";
 
 /** @import { Pen } from "../types.js" */
 
+const RAMP_STEPS = 64;
+
 /**
  * Return the values of a grid if they are two at most, the larger first; such a grid needs no scale, but a sign for each.
  * @param {import("../types.js").AnyGrid} grid
@@ -51,6 +53,23 @@ export function swatches(pen, theme, grid, values, x, y) {
 }
 
 /**
+ * Draw the colours of a scale with an outline: from below in an upright box, else from the left.
+ * @param {Pen} pen
+ * @param {Uint32Array} lut
+ * @param {import("../types.js").Box} box
+ * @param {string} stroke
+ */
+export function drawRamp(pen, lut, [x, y, width, height], stroke) {
+  for (let i = 0; i < RAMP_STEPS; i++) {
+    const fill = cssColour(lut[Math.round(((i + 0.5) / RAMP_STEPS) * 255)]);
+    if (height > width)
+      pen.rect(x, y + height * (1 - (i + 1) / RAMP_STEPS), width, height / RAMP_STEPS + 0.5, { fill });
+    else pen.rect(x + (width * i) / RAMP_STEPS, y, width / RAMP_STEPS + 0.5, height, { fill });
+  }
+  pen.rect(x, y, width, height, { stroke, lineWidth: 0.5 });
+}
+
+/**
  * Draw a vertical colour scale with its ticks.
  * @param {Pen} pen
  * @param {import("../base/theme.js").Theme} theme
@@ -62,16 +81,10 @@ export function swatches(pen, theme, grid, values, x, y) {
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
   const { toFraction, ticks, diverging } = SCALES[scale];
-  const lut = diverging ? theme.diverging : theme.sequential;
-  const steps = 64;
   const low = diverging ? -1 : 0;
   /** @param {number} value */
   const at = (value) => y + height * (1 - (toFraction(value) - low) / (1 - low));
-  for (let i = 0; i < steps; i++)
-    pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
-      fill: cssColour(lut[Math.round(((i + 0.5) / steps) * 255)]),
-    });
-  pen.rect(x, y, 10, height, { stroke: theme.line, lineWidth: 0.5 });
+  drawRamp(pen, theme.lut({ diverging }), [x, y, 10, height], theme.line);
   const levels = even === null || diverging ? [] : [at(even / limit)];
   for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
@@ -97,13 +110,8 @@ export const SCALE_HEIGHT = 56; // pixels of a horizontal scale, with its name a
  */
 export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
   const { toFraction, ticks } = SCALES.sqrt;
-  const lut = theme.sequential;
   pen.text(x, y + 6, `${unit}, square-root scale`, { fill: theme.soft, size: 12 });
-  for (let i = 0; i < 64; i++)
-    pen.rect(x + (width * i) / 64, y + 18, width / 64 + 0.5, 10, {
-      fill: cssColour(lut[Math.round(((i + 0.5) / 64) * 255)]),
-    });
-  pen.rect(x, y + 18, width, 10, { stroke: theme.line, lineWidth: 0.5 });
+  drawRamp(pen, theme.sequential, [x, y + 18, width, 10], theme.line);
   for (const tick of ticks) {
     const align = tick === 0 ? "left" : "center";
     pen.text(x + width * toFraction(tick), y + 38, formatNumber(tick * limit), { fill: theme.soft, size: 12, align });
