@@ -2,7 +2,7 @@
 // for each head.
 
 import { clamp } from "../base/clamp.js";
-import { consume, followPointer, pointIn } from "../base/events.js";
+import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
@@ -29,8 +29,6 @@ import { label } from "../base/visible-text.js";
 
 const ROW_HEIGHT = 18;
 const TOP_MARGIN = 24;
-/** @type {Record<string, number>} */
-const ARROW_KEY_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 
 /** The layout and drawing of the words and lines of one or more heads. */
 export class LinkDiagram {
@@ -235,7 +233,7 @@ export class LinkDiagram {
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
-      const step = ARROW_KEY_STEPS[event.key];
+      const step = ARROW_STEPS[event.key]?.[0];
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];
