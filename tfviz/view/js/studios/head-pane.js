@@ -5,6 +5,7 @@ import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { Explorer } from "../stages/explorer.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
+import { prefersNoMotion } from "./animation.js";
 import { button, gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -126,7 +127,7 @@ export class HeadPane {
   /** Bring the opened head into view, if it is below. */
   scrollToOpened() {
     const { top } = this.openedHead.getBoundingClientRect();
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    const behavior = prefersNoMotion() ? "auto" : "smooth";
     if (top > innerHeight / 2) this.selectedHead.scrollIntoView({ block: "start", behavior });
   }
 
