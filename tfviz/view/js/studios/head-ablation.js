@@ -1,6 +1,7 @@
 // Predicts how toggling the selected head, off if it is on or on if it is off, would change an answer's probability.
 
 import { percent, withSign } from "../base/numbers.js";
+import { LruCache } from "./lru-cache.js";
 
 /** @import { Edit } from "../types.js" */
 /** @import { HeadAddress } from "./model-pane.js" */
@@ -18,8 +19,8 @@ const MAX_CACHED_SHARES = 500; // probabilities
 
 /** A cache of the effect of toggling each head; each is computed once, on demand, and shown when it is known. */
 export class HeadAblation {
-  /** @type {Map<string, number | null>} null: it is asked for */
-  shares = new Map();
+  /** @type {LruCache<number | null>} null: it is asked for */
+  shares = new LruCache(MAX_CACHED_SHARES);
 
   /** @param {Studio<any>} studio */
   constructor(studio) {
@@ -48,10 +49,9 @@ export class HeadAblation {
   /** @param {string} key @param {HeadAddress} place @param {AblationQuery} asked */
   async ask(key, place, { ask }) {
     const { studio, shares } = this;
-    if (shares.size > MAX_CACHED_SHARES) shares.clear();
     shares.set(key, null);
     const share = await ask(studio.heads.editsToggling(place));
-    if (share === null) return void shares.delete(key);
+    if (share === null) return void shares.entries.delete(key);
     shares.set(key, share);
     if (!studio.frame.closed) studio.showSentence();
   }
