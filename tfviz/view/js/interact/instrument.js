@@ -8,11 +8,9 @@ import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
 import { table } from "../controls/table.js";
-import { CONTROLS } from "./control-kinds.js";
+import { CONTROLS, PANELS } from "./kinds.js";
 import INTERACT_CSS from "./interact.css";
 import { LegendPanel, scaleLegends } from "./legend-panel.js";
-import { KEYS_HELP } from "./keys-help.js";
-import { PANELS } from "./panel-kinds.js";
 import { scalesOf } from "./scales.js";
 import { sentences, statedCells } from "./sentences.js";
 
@@ -48,6 +46,20 @@ const INSTRUCTIONS = {
   menu: "choose from the list",
   switch: "tick the box",
 };
+
+/** The keys to explain: [the kind of control, the key, what it does]. */
+const KEYS_HELP = [
+  ["slider", "left, right", "turn a slider; Home and End: all the way"],
+  ["points", "arrows on a point", "move it; with Shift by ten steps"],
+  ["cells", "arrows in the table", "go from number to number"],
+  ["cells", "+ − on a number", "change it by a step; with Shift by ten"],
+  ["cells", "digits, Enter", "type a number; Enter keeps it, Escape does not"],
+  ["switches", "arrows in the table", "go from switch to switch"],
+  ["switches", "Space, Enter", "turn it on or off; a mouse that is dragged turns all it meets"],
+  ["order", "Alt with arrows", "move a word; or Space, arrows, Space"],
+  ["angle", "arrows on a dial", "turn it by 5°; with Shift by 1°, Page up and down by 45°, Home to 0°"],
+  ["", "arrows on a picture", "read its numbers one by one; Home, End: first, last"],
+];
 
 /**
  * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
