@@ -10,7 +10,7 @@ import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "../studio.js";
 import { ReadableText } from "./readable-text.js";
 import { tokenPhrase } from "../../base/token-names.js";
-import { shadeOf } from "./text-shading.js";
+import { shadeOf } from "./token-text.js";
 import { WordList } from "./word-list.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../../documents.js" */

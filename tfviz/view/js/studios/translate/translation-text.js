@@ -6,8 +6,7 @@ import { focusedIn, h } from "../../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
 import { isSpecial, tokenPhrase } from "../../base/token-names.js";
-import { shadeOf } from "../text/text-shading.js";
-import { pieceText, spaceSeparated } from "../text/token-text.js";
+import { pieceText, shadeOf, spaceSeparated } from "../text/token-text.js";
 
 /** @import { Tokenizer } from "../../types.js" */
 /** @import { Theme } from "../../base/theme.js" */
