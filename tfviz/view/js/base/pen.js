@@ -30,10 +30,7 @@ export class CanvasPen {
    */
   constructor(canvas, width, height, zoom = 1) {
     this.ratio = (globalThis.devicePixelRatio || 1) * zoom;
-    [canvas.width, canvas.height] = [
-      Math.max(1, Math.round(width * this.ratio)),
-      Math.max(1, Math.round(height * this.ratio)),
-    ];
+    [canvas.width, canvas.height] = devicePixels([width, height], this.ratio);
     Object.assign(canvas.style, { width: `${width * zoom}px`, height: `${height * zoom}px` });
     this.pen = context(canvas);
     this.x = this.y = 0;
@@ -181,6 +178,9 @@ export class SvgPen {
     return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${FONT}">${this.parts.join("\n")}</g></svg>\n`;
   }
 }
+
+/** Return lengths in whole pixels of the device, at least one. @param {number[]} lengths @param {number} ratio */
+export const devicePixels = (lengths, ratio) => lengths.map((length) => Math.max(1, Math.round(length * ratio)));
 
 /** @param {HTMLCanvasElement} canvas */
 const context = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));

@@ -60,6 +60,8 @@ export class HeadControls {
       });
     /** @param {boolean} merged */
     const merge = (merged) => store.set({ merge_subwords: merged, ...NO_LOCKS });
+    /** @type {<Name extends keyof HeadsState>(name: Name, title: string, options: [HeadsState[Name], string][]) => any} */
+    const menu = (name, title, options) => select(title, options, store.get(name), set(name));
     /** @type {Record<string, { element: HTMLElement, show(value: any): void }>} */
     this.controls = {
       mode: tabs(
@@ -69,8 +71,8 @@ export class HeadControls {
         set("mode"),
       ),
       part: this.partControl(choice.source.parts),
-      combine_heads: select("Together", COMBINATIONS, store.get("combine_heads"), set("combine_heads")),
-      direction: select("Show", DIRECTIONS, store.get("direction"), set("direction")),
+      combine_heads: menu("combine_heads", "Together", COMBINATIONS),
+      direction: menu("direction", "Show", DIRECTIONS),
       min_weight: slider("At least", {
         min: 0,
         max: Math.max(0.5, store.get("min_weight")),
@@ -189,10 +191,8 @@ export class HeadControls {
   toggle(head, layer = this.store.get("layer")) {
     const { store } = this;
     const sheet = store.get("mode") === "sheet";
-    const selected =
-      sheet || store.get("selected_heads").length
-        ? store.get("selected_heads")
-        : [[store.get("layer"), store.get("head")]];
+    const several = store.get("selected_heads");
+    const selected = sheet || several.length ? several : [[store.get("layer"), store.get("head")]];
     const without = selected.filter(([l, other]) => l !== layer || other !== head);
     const heads = without.length < selected.length ? without : [...selected, [layer, head]];
     if (heads.length === 1 && !sheet) store.set({ layer: heads[0][0], head: heads[0][1], selected_heads: [] });

@@ -152,7 +152,7 @@ export class Explorer {
 
   leave() {
     if (this.mode === "picture") this.switchMode(this.choice.hasOneHead ? "head" : "sheet");
-    else if (this.store.get("locked_rows").length || this.store.get("locked_columns").length) this.store.set(NO_LOCKS);
+    else if (Object.values(LOCKS).some((name) => this.store.get(name).length)) this.store.set(NO_LOCKS);
     else if (!this.choice.hasOneHead && this.choice.hasSheet) this.switchMode("sheet");
   }
 

@@ -5,7 +5,7 @@ import { clamp } from "../base/clamp.js";
 import { Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../base/grid.js";
 import { formatCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
-import { textWidth } from "../base/pen.js";
+import { devicePixels, textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { label } from "../base/visible-text.js";
 import { legend, swatches, twoValues } from "./legend.js";
@@ -262,7 +262,7 @@ export class Heatmap {
     const tiled = this.grid instanceof TiledGrid ? this.grid : null;
     const key = JSON.stringify([this.window, mapWidth, mapHeight, theme.key, ratio, tiled?.version]);
     if (this.painted?.key !== key) {
-      const [width, height] = [mapWidth, mapHeight].map((length) => Math.max(1, Math.round(length * ratio)));
+      const [width, height] = devicePixels([mapWidth, mapHeight], ratio);
       const [grid, window] = tiled?.partFor(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
       this.painted = { key, image: paint(grid, window, width, height, theme, ratio) };
     }

@@ -4,7 +4,7 @@
 import { chartCanvas, h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, ALLOWED, codeOf } from "../base/grid.js";
 import { formatNumber } from "../base/numbers.js";
-import { CanvasPen } from "../base/pen.js";
+import { CanvasPen, devicePixels } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { describeToken, largest, otherSide, profile, spread, weightLimit } from "../base/patch-grid.js";
 import { quoted } from "../base/visible-text.js";
@@ -205,7 +205,7 @@ export class ImageStage {
    * @param {number} height
    */
   painted(i, ratio, width, height) {
-    const size = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const size = devicePixels([width, height], ratio);
     const grid = this.maps[i];
     const key = `${size} ${this.theme.key} ${this.pictureOnly}`;
     const known = this.images.get(grid ?? this.source);

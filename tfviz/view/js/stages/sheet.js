@@ -8,7 +8,7 @@ import { formatNumber } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
-import { textWidth } from "../base/pen.js";
+import { devicePixels, textWidth } from "../base/pen.js";
 
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
 /** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
@@ -241,7 +241,7 @@ export class Sheet {
 
   /** @param {AnyGrid} grid @param {number} width @param {number} height @param {number} ratio */
   thumb(grid, width, height, ratio) {
-    const [imageWidth, imageHeight] = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const [imageWidth, imageHeight] = devicePixels([width, height], ratio);
     const key = `${imageWidth} ${imageHeight} ${this.theme.key}`;
     const cached = this.thumbs.get(grid);
     if (cached?.key === key) return cached.image;
