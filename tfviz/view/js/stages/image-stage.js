@@ -60,7 +60,9 @@ export class ImageStage {
   /**
    * @param {GridPanel[]} panels
    * @param {PicturePart} part
-   * @param {Token} chosen boolean} isCurrent whether they still are => the token whose weights are shown @param {number} width @param {() => boolean} isCurrent => boolean} isCurrent whether they still are
+   * @param {Token} chosen the token whose weights are shown
+   * @param {number} width
+   * @param {() => boolean} isCurrent whether they still are
    */
   async show(panels, part, chosen, width, isCurrent) {
     await this.source.ready();
