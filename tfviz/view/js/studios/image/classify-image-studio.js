@@ -17,7 +17,7 @@ import { softmax } from "../logits.js";
 import { button, note } from "../small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane, scaleParts } from "./patch-pane.js";
-import { sharesDrawing } from "../probability-bars.js";
+import { probabilitiesDrawing } from "../probability-bars.js";
 import { Studio } from "../studio.js";
 import { stacked } from "../text/text-drawing.js";
 
@@ -278,7 +278,7 @@ export class ClassifyImageStudio extends Studio {
       return this.ablation.describe(place, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
-        share: softmax(answer.logits)[label],
+        probability: softmax(answer.logits)[label],
         ask: async (edits) => {
           const other = await this.ask("ablation", hidden, { edits });
           return other && softmax(other.logits)[label];
@@ -318,9 +318,9 @@ export class ClassifyImageStudio extends Studio {
   /** @returns {Drawing} */
   get drawing() {
     const { width, height } = this.pane;
-    const rows = this.verdict.rows.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
+    const rows = this.verdict.rows.map(({ name, probability }) => ({ name: quotedExcerpt(name, 16), probability }));
     const picture = { width, height, draw: (/** @type {Pen} */ pen) => this.pane.paint(pen) };
-    return stacked([picture, sharesDrawing(this.frame.theme, rows)]);
+    return stacked([picture, probabilitiesDrawing(this.frame.theme, rows)]);
   }
 }
 

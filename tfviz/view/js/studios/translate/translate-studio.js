@@ -10,7 +10,7 @@ import { tokenPhrase } from "../../base/token-names.js";
 import { SearchCache } from "./search-cache.js";
 import { shortcuts } from "../shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
-import { sharesDrawing } from "../probability-bars.js";
+import { probabilitiesDrawing } from "../probability-bars.js";
 import { Studio } from "../studio.js";
 import { stacked, textDrawing } from "../text/text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
@@ -321,17 +321,17 @@ export class TranslateStudio extends Studio {
     if (!current || !ids || this.searching) return "";
     const { read, text, answer } = current;
     const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
-    const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
+    const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
       Math.exp(logProbabilities(output.logitsAt(0, place), this.document.suppressed)[id]);
     const logs = logProbabilities(answer.logitsAt(0, place), this.document.suppressed);
     const id = text.tokens[place] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
       name: tokenPhrase(this.tokenizer.tokens([id])[0]),
-      share: Math.exp(logs[id]),
+      probability: Math.exp(logs[id]),
       ask: async (edits) => {
         const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
-        return output && shareOf(output, id);
+        return output && probabilityOf(output, id);
       },
     });
   }
@@ -351,11 +351,11 @@ export class TranslateStudio extends Studio {
     const { element } = translationText;
     const sentence = sourceText.editor.element;
     const { theme } = this.frame;
-    const rows = next.words.map(({ name, share, other }) => ({ name: quoted(name, 14), share, other }));
+    const rows = next.words.map(({ name, probability, other }) => ({ name: quoted(name, 14), probability, other }));
     return stacked([
       textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),
-      sharesDrawing(theme, rows),
+      probabilitiesDrawing(theme, rows),
       { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) },
     ]);
   }

@@ -52,9 +52,9 @@ export class WritingLoop {
   /** Sample the next token; at temperature 0, the likeliest. @param {Answer} answer */
   nextToken({ logits, vocabSize }) {
     const { next, store, path } = this.studio;
-    const shares = probabilities(lastOf(logits, vocabSize), next.sampler);
-    if (store.get("temperature") === 0) return shares.indexOf(1);
-    return sampleFrom(shares, this.numbers.at(store.get("seed"), path.tokens.length));
+    const distribution = probabilities(lastOf(logits, vocabSize), next.sampler);
+    if (store.get("temperature") === 0) return distribution.indexOf(1);
+    return sampleFrom(distribution, this.numbers.at(store.get("seed"), path.tokens.length));
   }
 
   /** Start or stop the loop. All tokens of one run are a single step for Undo. */
