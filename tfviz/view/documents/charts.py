@@ -82,7 +82,7 @@ class TablePanel(TypedDict):
     details: NotRequired[list[list[list[tuple[str, float]]]]]
 
 
-class TableSheet(TypedDict):
+class TableTab(TypedDict):
     """Tables that are shown side by side.
 
     Attributes:
@@ -97,19 +97,19 @@ class TableSheet(TypedDict):
 
 
 class TablesState(TypedDict):
-    """The sheet that is shown, and the rows and columns that are locked."""
+    """The tab that is shown, and the rows and columns that are locked."""
 
-    sheet: int
+    tab: int
     locked_rows: list[int]
     locked_columns: list[int]
 
 
 class TablesDocument(TypedDict):
-    """Tables of numbers, sheet by sheet."""
+    """Tables of numbers, tab by tab."""
 
     kind: Literal["tables"]
     title: str
-    sheets: list[TableSheet]
+    tabs: list[TableTab]
     state: TablesState
 
 

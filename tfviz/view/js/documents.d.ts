@@ -222,7 +222,7 @@ export interface TablePanel {
 }
 
 /** Tables that are shown side by side. */
-export interface TableSheet {
+export interface TableTab {
   name: string;
   panels: TablePanel[];
   /** a sentence above the tables. */
@@ -231,18 +231,18 @@ export interface TableSheet {
   height?: number;
 }
 
-/** The sheet that is shown, and the rows and columns that are locked. */
+/** The tab that is shown, and the rows and columns that are locked. */
 export interface TablesState {
-  sheet: number;
+  tab: number;
   locked_rows: number[];
   locked_columns: number[];
 }
 
-/** Tables of numbers, sheet by sheet. */
+/** Tables of numbers, tab by tab. */
 export interface TablesDocument {
   kind: "tables";
   title: string;
-  sheets: TableSheet[];
+  tabs: TableTab[];
   state: TablesState;
 }
 
