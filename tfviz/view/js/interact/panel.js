@@ -2,26 +2,12 @@
 // mouse and keys.
 
 import { chartCanvas } from "../base/elements.js";
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatNumber, unitSuffix } from "../base/numbers.js";
+import { clamp, formatNumber, unitSuffix } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
-
-/** Defaults by which `show` resets optional fields. */
-const OPTIONAL_CONTENT = {
-  axes: undefined,
-  mark: [],
-  unit: undefined,
-  budget: undefined,
-  top: undefined,
-  ends: undefined,
-  expected: undefined,
-  keyed: false,
-  stated: null,
-};
 
 /** @import { ScaleKind } from "../documents.js" */
 /** @import { Box, Pen, Point, Tensor } from "../types.js" */
@@ -106,6 +92,9 @@ export class Panel {
   constructor(theme, announce) {
     this.theme = theme;
     this.announce = announce;
+    const { axes, mark, unit, budget, top, ends, expected, keyed, stated } = this;
+    /** What `show` resets optional content to. */
+    this.defaults = { axes, mark, unit, budget, top, ends, expected, keyed, stated };
     this.canvas = chartCanvas("");
     this.caption = h("figcaption");
     this.element = h("figure", { class: "result" }, this.caption, this.canvas);
@@ -114,7 +103,7 @@ export class Panel {
 
   /** @param {PanelContent} content @param {number} width */
   show(content, width) {
-    Object.assign(this, OPTIONAL_CONTENT, content);
+    Object.assign(this, this.defaults, content);
     this.caption.textContent = excerpt(this.title, 120);
     this.caption.hidden = !this.title;
     this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
