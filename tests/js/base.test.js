@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
-import { clamp } from "../../tfviz/view/js/base/clamp.js";
 import { placeAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, ALLOWED, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
-import { exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
+import { clamp, exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
 import { bytesOf, concatenated, PageData } from "../../tfviz/view/js/base/page-data.js";
 import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.js";
 import { spreadApart } from "../../tfviz/view/js/base/pen.js";

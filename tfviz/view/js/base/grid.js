@@ -4,7 +4,7 @@
 /** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
 /** @typedef {{ scale?: string, limit?: number }} GridScale */
 
-import { clamp } from "./clamp.js";
+import { clamp } from "./numbers.js";
 import spec from "./spec.json" with { type: "json" };
 
 export const ALLOWED = 0;

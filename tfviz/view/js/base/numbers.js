@@ -1,13 +1,20 @@
 // Functions that format numbers, by the same rules as `figures/formatting.py`; both are tested on one table of cases. A
-// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits.
-
-import { clamp } from "./clamp.js";
+// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits. One more keeps a number
+// within a range.
 
 const MIN_LARGE = 1e10; // numbers from here on are written with a power of ten
 const MIN_FIXED = 1e-4; // as are those below this one
 const MIN_GROUPED = 10_000; // numbers from here on have their thousands set apart; a year has not
 const MAX_NINES = 6; // decimals that may be needed to tell a share from 1
 const MIN_NEARLY_ONE = 1 - 0.5 * 10 ** -MAX_NINES;
+
+/**
+ * Return the value, or the end of the range that it lies beyond. An empty range gives its low end.
+ * @param {number} value
+ * @param {number} low
+ * @param {number} high
+ */
+export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
 
 /**
  * Write a number with `digits` significant digits. A value other than 1 never reads as 1, unless it differs only by

@@ -1,8 +1,8 @@
 // A function that renders a part of a grid as an image of any size. Each pixel shows the strongest of the cells it
 // covers.
 
-import { clamp } from "./clamp.js";
 import { FORBIDDEN, ALLOWED } from "./grid.js";
+import { clamp } from "./numbers.js";
 
 /** @import { Grid } from "./grid.js" */
 

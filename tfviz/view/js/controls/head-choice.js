@@ -1,10 +1,9 @@
 // The selection of what a view of heads shows: which part and heads, how they are combined, which keys are hidden, and
 // whether word pieces are merged.
 
-import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { LOCKS } from "../base/locks.js";
-import { formatCount } from "../base/numbers.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { describeToken, otherSide } from "../base/patch-grid.js";
 import { TEXT_COLOURS } from "../base/theme.js";
 

@@ -1,9 +1,8 @@
 // A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
 

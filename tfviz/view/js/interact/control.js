@@ -3,9 +3,8 @@
 // function's argument, or `choice(value)` the program to run; `describe(value)` and `words(value)` return texts for
 // pictures.
 
-import { clamp } from "../base/clamp.js";
 import { checkbox, h, select, slider } from "../base/elements.js";
-import { formatNumber, formatStep } from "../base/numbers.js";
+import { clamp, formatNumber, formatStep } from "../base/numbers.js";
 import { excerpt, label, quotedExcerpt } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.js" */

@@ -1,9 +1,9 @@
 // A control for the order of words, which are dragged. The buttons stay in place while their words are exchanged, so
 // that the element with the pointer or the focus is never removed from the page.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume } from "../base/events.js";
+import { clamp } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
 import { Control } from "./control.js";
 

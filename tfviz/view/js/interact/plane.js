@@ -1,8 +1,7 @@
 // A square of the plane: conversion between its points and pixels, its axes, and labels that do not
 // overlap.
 
-import { clamp } from "../base/clamp.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 

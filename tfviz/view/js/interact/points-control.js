@@ -1,9 +1,8 @@
 // A control for points in the plane, which are dragged or moved by arrow keys.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier, pointIn } from "../base/events.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 import { Plane } from "./plane.js";

@@ -1,8 +1,7 @@
 // Panels that draw results in rows and columns: heatmaps, bars, and a single number.
 
-import { clamp } from "../base/clamp.js";
 import { MAX_NUMBERED_CELLS } from "../base/grid.js";
-import { formatAligned, formatNumber } from "../base/numbers.js";
+import { clamp, formatAligned, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";

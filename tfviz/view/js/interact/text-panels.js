@@ -1,9 +1,8 @@
 // Panels that draw results along a sequence of words: line charts, and the words themselves, shaded.
 
 import { roundUp } from "../base/axis-ticks.js";
-import { clamp } from "../base/clamp.js";
 import { ALLOWED } from "../base/grid.js";
-import { formatAligned } from "../base/numbers.js";
+import { clamp, formatAligned } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";

@@ -1,9 +1,8 @@
 // A drawing of one grid as a heatmap: queries are rows from the top, keys are columns with their labels along the upper
 // edge.
 
-import { clamp } from "../base/clamp.js";
 import { Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../base/grid.js";
-import { formatCell } from "../base/numbers.js";
+import { clamp, formatCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { devicePixels, textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";

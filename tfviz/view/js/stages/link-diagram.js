@@ -1,8 +1,8 @@
 // A drawing of weights as lines between two columns of words, queries on the left and keys on the right, with a colour
 // for each head.
 
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
+import { clamp } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 

@@ -1,9 +1,8 @@
 // A drawing of how one query's weights are computed: the query above the keys, their products in each dimension, and
 // for each key the sum, the score and the weight.
 
-import { clamp } from "../base/clamp.js";
 import { ALLOWED } from "../base/grid.js";
-import { formatFixed, formatNumber } from "../base/numbers.js";
+import { clamp, formatFixed, formatNumber } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";

@@ -1,12 +1,11 @@
 // A view of how one query's weights are computed. The query is chosen in the text, the head in menus; a key and a
 // dimension are read under the pointer.
 
-import { clamp } from "../base/clamp.js";
 import { chartCanvas, h, select } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid, ALLOWED } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";

@@ -1,7 +1,6 @@
 // The layout of pictures side by side, and beside each the words of tokens that are not patches of it.
 
-import { clamp } from "../base/clamp.js";
-import { formatCount } from "../base/numbers.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { otherSide, patchGrids } from "../base/patch-grid.js";
 import { label } from "../base/visible-text.js";

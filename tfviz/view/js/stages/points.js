@@ -2,10 +2,9 @@
 // plane.
 
 import { axisTicks, logTicks } from "../base/axis-ticks.js";
-import { clamp } from "../base/clamp.js";
 import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
-import { formatCount, formatNumber } from "../base/numbers.js";
+import { clamp, formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { CanvasPen, textWidth } from "../base/pen.js";

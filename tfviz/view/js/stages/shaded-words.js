@@ -1,10 +1,9 @@
 // A component that shows a text as words, shaded by the attention weights from or to one of them.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
-import { formatCount, formatNumber } from "../base/numbers.js";
+import { clamp, formatCount, formatNumber } from "../base/numbers.js";
 import { quoted, visibleText } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Pen, Side } from "../types.js" */

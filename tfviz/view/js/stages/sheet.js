@@ -1,10 +1,9 @@
 // A drawing of all heads as small heatmaps on one canvas and one scale: layers are columns, as in the studios, and heads
 // are rows; the heads of a single layer stand side by side.
 
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
 import { Grid, ALLOWED } from "../base/grid.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";

@@ -1,9 +1,8 @@
 // A view of a running text, each token shaded by its number.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";

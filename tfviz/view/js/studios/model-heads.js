@@ -1,7 +1,6 @@
 // The heads of a studio's model: their maps in the last run, which one is selected, and which are switched off.
 
-import { clamp } from "../base/clamp.js";
-import { formatCount } from "../base/numbers.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { capital } from "../base/visible-text.js";
 import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 

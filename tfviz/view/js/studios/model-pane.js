@@ -3,8 +3,8 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
+import { clamp } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { ABSENT, Grid, ALLOWED } from "../base/grid.js";

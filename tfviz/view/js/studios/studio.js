@@ -13,7 +13,6 @@ import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
 import { describeHead } from "../stages/head-summary.js";
-import { introduction } from "./introductions.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
@@ -373,3 +372,24 @@ const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the 
 
 // Choices that are not written into a link and not undone.
 const TRANSIENT_KEYS = new Set(["locked_rows", "locked_columns", "selected_heads", "hidden_keys", "forced"]);
+
+/** @type {Record<StudioDocument["kind"], [what: string, first: string]>} */
+const INTRODUCTIONS = {
+  write: ["A language model", "Type, press “Write on”, or click a head to see what it looks at."],
+  patch: ["A language model", "Click a cell to copy the clean run’s activation into the corrupt run."],
+  translate: ["A translation model", "Press a translated word to see what the model looked at."],
+  classify: ["A text classifier", "Press a word to strike it out, or click a head to see what it looks at."],
+  "classify-image": ["A picture classifier", "Hide patches, or click a head to see where it looks."],
+  fill: ["A masked language model", "Press a word to hide it, then press a guess."],
+};
+
+/**
+ * Introduce a studio in a line.
+ * @param {StudioDocument["kind"]} kind
+ * @param {string} size layers and heads, in words
+ * @param {string} reads what it reads: "reads letter by letter", "knows 800 tokens"
+ */
+function introduction(kind, size, reads) {
+  const [what, first] = INTRODUCTIONS[kind];
+  return `${what} of ${size} that ${reads}. ${first}`;
+}

@@ -1,9 +1,8 @@
 // The studio of an image classifier: patches that can be hidden, the effect of each patch, and heads that can be shown
 // and switched off.
 
-import { clamp } from "../../base/clamp.js";
 import { h, tabs } from "../../base/elements.js";
-import { percent } from "../../base/numbers.js";
+import { clamp, percent } from "../../base/numbers.js";
 import { capital, quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";

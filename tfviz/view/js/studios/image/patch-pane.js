@@ -1,9 +1,8 @@
 // A pane with a picture whose patches are shaded by numbers, and can be pointed at and hidden by pointer and keys.
 
-import { clamp } from "../../base/clamp.js";
 import { chartCanvas, h } from "../../base/elements.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
-import { formatFixed } from "../../base/numbers.js";
+import { clamp, formatFixed } from "../../base/numbers.js";
 import { CanvasPen, devicePixels } from "../../base/pen.js";
 import { SourceImage, reveal, tint } from "../../base/source-image.js";
 import { gradient } from "../small-elements.js";

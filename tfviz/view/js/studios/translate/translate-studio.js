@@ -1,6 +1,7 @@
 // The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
 // that can be forced, and heads that can be switched off.
 
+import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
 import { querySentence } from "../../stages/head-summary.js";
@@ -8,7 +9,6 @@ import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
 import { tokenPhrase } from "../../base/token-names.js";
 import { SearchCache } from "./search-cache.js";
-import { shortcuts } from "../shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
 import { probabilitiesDrawing } from "../probability-bars.js";
 import { Studio } from "../studio.js";

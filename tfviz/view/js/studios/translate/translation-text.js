@@ -1,10 +1,10 @@
 // A component that shows a translation. Each word is a button, which selects its place to show alternatives and
 // attention.
 
-import { clamp } from "../../base/clamp.js";
 import { focusedIn, h } from "../../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
+import { clamp } from "../../base/numbers.js";
 import { isSpecial, tokenPhrase } from "../../base/token-names.js";
 import { pieceText, shadeOf, spaceSeparated } from "../text/token-text.js";
 

@@ -1,9 +1,8 @@
 // A component that shows the likeliest next tokens: as bars with a line that sets the cut-off, as a table, and as a
 // drawing.
 
-import { clamp } from "../../base/clamp.js";
 import { focusedIn, h, tabs } from "../../base/elements.js";
-import { formatFixed } from "../../base/numbers.js";
+import { clamp, formatFixed } from "../../base/numbers.js";
 import { label, quotedExcerpt } from "../../base/visible-text.js";
 import { topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";

@@ -2,6 +2,7 @@
 // be shown and switched off.
 
 import { focusedIn, h, slider } from "../../base/elements.js";
+import { shortcuts } from "../../base/events.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { formatCount, formatFixed } from "../../base/numbers.js";
 import { Branches } from "./branches.js";
@@ -11,7 +12,6 @@ import { NextTokens } from "./next-tokens.js";
 import { HEAD_KEYS } from "../head-pane.js";
 import { button, joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
-import { shortcuts } from "../shortcuts.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
 import { TextCost } from "./text-cost.js";
