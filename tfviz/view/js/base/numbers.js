@@ -1,6 +1,6 @@
 // Functions that format numbers, by the same rules as `figures/formatting.py`; both are tested on one table of cases. A
-// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits. One more keeps a number
-// within a range.
+// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits. One
+// function keeps a number within a range.
 
 const MIN_LARGE = 1e10; // numbers from here on are written with a power of ten
 const MIN_FIXED = 1e-4; // as are those below this one
