@@ -3,11 +3,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
-import { clamp } from "../../tfviz/view/js/base/clamp.js";
 import { placeAfterKey } from "../../tfviz/view/js/base/events.js";
-import { ABSENT, FORBIDDEN, Grid, OPEN, sinks } from "../../tfviz/view/js/base/grid.js";
+import { ABSENT, FORBIDDEN, Grid, ALLOWED, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
-import { exportedNumber, stepped, withSign } from "../../tfviz/view/js/base/numbers.js";
+import { clamp, exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
 import { bytesOf, concatenated, PageData } from "../../tfviz/view/js/base/page-data.js";
 import { PatchGrid, profile, spread } from "../../tfviz/view/js/base/patch-grid.js";
 import { spreadApart } from "../../tfviz/view/js/base/pen.js";
@@ -20,8 +19,8 @@ import { gridOf, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.j
 import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
 
 /** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} state */
-const grid = (rows, cols, values, state = values.map(() => OPEN), look = {}) =>
-  Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), look);
+const grid = (rows, cols, values, state = values.map(() => ALLOWED), style = {}) =>
+  Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), style);
 
 test("a number beyond a range becomes its end; an empty range gives the low one", () => {
   assert.deepEqual(
@@ -70,8 +69,8 @@ test("places on a line are moved apart, in their order, and stay between the end
 });
 
 test("a slider's number has the decimals of its step, or more where it needs them", () => {
-  assert.deepEqual([stepped(0.5, 0.01), stepped(2, 1), stepped(2e-7, 1e-7)], ["0.50", "2", "0.0000002"]);
-  assert.equal(stepped(0.123456, 0.1), "0.123456");
+  assert.deepEqual([formatStep(0.5, 0.01), formatStep(2, 1), formatStep(2e-7, 1e-7)], ["0.50", "2", "0.0000002"]);
+  assert.equal(formatStep(0.123456, 0.1), "0.123456");
   assert.deepEqual([withSign(0.5), withSign(-0.5), withSign(0.001)], ["+0.50", "−0.50", "0.00"]);
 });
 
@@ -118,7 +117,7 @@ test("a token has its cell on the picture, counted from above or from below", ()
 
 test("what a token looks at, and what looks at it, is a column, laid out on the picture", () => {
   const part = { rows: ["p", "q"], cols: ["x", "y"] };
-  const some = grid(part.rows, part.cols, [0.25, 0.75, 1, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  const some = grid(part.rows, part.cols, [0.25, 0.75, 1, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
   const attentionProfile = profile(some, part, "rows", 0);
   assert.deepEqual([attentionProfile.rows, attentionProfile.cols], [["x", "y"], ["p"]]);
   near(attentionProfile.values, [0.25, 0.75]);
@@ -127,7 +126,7 @@ test("what a token looks at, and what looks at it, is a column, laid out on the 
     [looked.rows, [...looked.state]],
     [
       ["p", "q"],
-      [OPEN, FORBIDDEN],
+      [ALLOWED, FORBIDDEN],
     ],
   );
   const upward = new PatchGrid(stub({ first: 0, rows: 2, columns: 1, upward: true }), part.cols);
@@ -140,7 +139,7 @@ test("a token whose key is hidden is absent from a profile", () => {
   Object.assign(left, { visibleKeys: [0, 2], keys: 3 });
   const column = profile(left, part, "rows", 0);
   near(column.values, [0.5, 0, 0.5]);
-  assert.deepEqual([...column.state], [OPEN, ABSENT, OPEN]);
+  assert.deepEqual([...column.state], [ALLOWED, ABSENT, ALLOWED]);
 });
 
 test("of strongest keys the codes of a range are known, and the rest of each row", async () => {
@@ -158,7 +157,7 @@ test("of strongest keys the codes of a range are known, and the rest of each row
 });
 
 test("a sink draws much of the weight of the queries that may see it, if these are several", () => {
-  const open = [OPEN, OPEN, FORBIDDEN, OPEN, OPEN, OPEN];
+  const open = [ALLOWED, ALLOWED, FORBIDDEN, ALLOWED, ALLOWED, ALLOWED];
   assert.deepEqual([...sinks(grid(["p", "q"], ["a", "b", "c"], [0.4, 0.6, 0, 0.2, 0, 0.8], open))], [0, 1]); // c: one query
   assert.deepEqual([...sinks(grid(["p", "q"], ["a", "b"], [0.5, 0.5, 0.09, 0.91]), 0.3)], [1]);
 });
@@ -183,7 +182,7 @@ test("a name that a spreadsheet would run as a formula has an apostrophe before 
 });
 
 test("CSV leaves out what may not be seen, and no cell of it is a formula", () => {
-  const some = grid(['say "a"', "=1+1"], ["-2", "+x"], [0.25, 1, 0.123456, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  const some = grid(['say "a"', "=1+1"], ["-2", "+x"], [0.25, 1, 0.123456, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
   assert.equal(csv(some), '"query/key","-2","\'+x"\r\n"say ""a""",0.25,1\r\n"\'=1+1",0.1235,\r\n');
   const panels = [
     { name: "one", grid: grid(["q"], ["k"], [1]) },
@@ -199,7 +198,7 @@ test("CSV leaves out what may not be seen, and no cell of it is a formula", () =
 });
 
 test("a cell is read with both words; what may not be seen, or is not there, says so", () => {
-  const state = [OPEN, FORBIDDEN, ABSENT];
+  const state = [ALLOWED, FORBIDDEN, ABSENT];
   const some = grid(["cat"], ["the", "cat", "sat"], [0.25, 0, 0], state);
   /** @param {string} word */
   const where = (word) => `“\u2068cat\u2069” → “\u2068${word}\u2069”  `;
@@ -212,12 +211,12 @@ test("a cell is read with both words; what may not be seen, or is not there, say
 });
 
 test("a cell of a block is read as a maximum", () => {
-  const block = new Grid(["a…b"], ["c…d"], Uint8Array.of(51), Uint8Array.of(OPEN), { poolSize: 2 });
+  const block = new Grid(["a…b"], ["c…d"], Uint8Array.of(51), Uint8Array.of(ALLOWED), { poolSize: 2 });
   assert.match(describeCell(block, [0, 0], "", false), /at most 0.04$/);
 });
 
 test("locked rows name what they look at, locked columns what looks at them, strongest first", () => {
-  const some = grid(["p", "q"], ["a", "b"], [0.25, 0.75, 1, 0], [OPEN, OPEN, OPEN, FORBIDDEN]);
+  const some = grid(["p", "q"], ["a", "b"], [0.25, 0.75, 1, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
   const plain = describeLocked(some, { rows: [0], cols: [0, 1] }).replace(/[\u2068\u2069]/g, "");
   assert.equal(plain, "“p” → “b” 0.75, “a” 0.25\n“a” ← “q” 1, “p” 0.25\n“b” ← “p” 0.75");
 });
@@ -253,7 +252,7 @@ test("a result's scale: shares end at 1, numbers with a sign diverge, others end
 
 test("a grid of results: minus infinity is forbidden, no number is absent", () => {
   const made = gridOf(["q"], ["a", "b", "c"], Float32Array.of(1, -Infinity, NaN), { scale: "linear", limit: 1 });
-  assert.deepEqual([...made.state], [OPEN, FORBIDDEN, ABSENT]);
+  assert.deepEqual([...made.state], [ALLOWED, FORBIDDEN, ABSENT]);
   assert.deepEqual(wordsFor(["a"], 1), ["a"]);
   assert.deepEqual(wordsFor(["a"], 2), ["0", "1"]);
 });
@@ -285,7 +284,7 @@ test("a kernel's answer finds its question by number; its bytes come along", asy
   assert.deepEqual([model.sent[0].a, model.sent[1].b], [1, 2]);
   model.tell("msg:custom", { id: model.sent[1].id, note: "x" }, [new DataView(Uint8Array.of(1, 2, 3, 4).buffer, 1, 2)]);
   model.tell("msg:custom", { id: "of another view" });
-  assert.deepEqual(await second, { content: { note: "x" }, pieces: [Uint8Array.of(2, 3)] });
+  assert.deepEqual(await second, { content: { note: "x" }, buffers: [Uint8Array.of(2, 3)] });
   t.mock.timers.tick(7999);
   assert.deepEqual(said, []);
   t.mock.timers.tick(1);

@@ -7,10 +7,10 @@ import { near, stub } from "./helpers.js";
 import * as grids from "../../tfviz/view/js/base/grid.js";
 import { paint } from "../../tfviz/view/js/base/paint.js";
 
-const { ABSENT, codeOf, combine, difference, FORBIDDEN, Grid, linear, merge, OPEN, without } = grids;
+const { ABSENT, codeOf, combine, difference, FORBIDDEN, Grid, linear, merge, ALLOWED, without } = grids;
 
 /** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} [state] @param {object} [options] */
-const grid = (rows, cols, values, state = values.map(() => OPEN), options = {}) =>
+const grid = (rows, cols, values, state = values.map(() => ALLOWED), options = {}) =>
   Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), options);
 
 test("a code is the root of a weight, and 128 is zero where values have a sign", () => {
@@ -22,11 +22,11 @@ test("a code is the root of a weight, and 128 is zero where values have a sign",
     [-2, 0, 1, 2].map((value) => codeOf(value, "diverging", 2)),
     [1, 128, 192, 255],
   );
-  near([new Grid(["q"], ["k"], Uint8Array.of(51), Uint8Array.of(OPEN)).at(0, 0)], [0.04]);
+  near([new Grid(["q"], ["k"], Uint8Array.of(51), Uint8Array.of(ALLOWED)).at(0, 0)], [0.04]);
 });
 
 test("a row is dead where nothing in it is open", () => {
-  const some = grid(["a", "b"], ["c", "d"], [0, 0, 0, 0], [FORBIDDEN, FORBIDDEN, FORBIDDEN, OPEN]);
+  const some = grid(["a", "b"], ["c", "d"], [0, 0, 0, 0], [FORBIDDEN, FORBIDDEN, FORBIDDEN, ALLOWED]);
   assert.deepEqual([some.isFullyMasked(0), some.isFullyMasked(1)], [true, false]);
 });
 
@@ -58,16 +58,16 @@ test("half a grid keeps the strongest of four cells, also at odd edges", () => {
     ],
   );
   near([half.at(0, 0), half.at(0, 1), half.at(1, 0), half.at(1, 1)], [0.04, 0.16, 0, 1]);
-  assert.deepEqual([...half.state], [OPEN, FORBIDDEN, ABSENT, ABSENT]);
+  assert.deepEqual([...half.state], [ALLOWED, FORBIDDEN, ABSENT, ABSENT]);
   const signed = grid([..."ab"], [..."cd"], [0.2, -0.5, 0, 0.1], undefined, { scale: "diverging" }).downsample();
   assert.equal(signed.codes[0], codeOf(-0.5, "diverging", 1));
 });
 
 test("several heads are their mean or their maximum, open where any of them is", () => {
-  const two = [grid(["q"], ["a", "b"], [0.2, 0], [OPEN, FORBIDDEN]), grid(["q"], ["a", "b"], [0.6, 0.4])];
+  const two = [grid(["q"], ["a", "b"], [0.2, 0], [ALLOWED, FORBIDDEN]), grid(["q"], ["a", "b"], [0.6, 0.4])];
   near(combine(two, "mean").values, [0.4, 0.2]);
   near(combine(two, "max").values, [0.6, 0.4]);
-  assert.deepEqual([...combine(two, "mean").state], [OPEN, OPEN]);
+  assert.deepEqual([...combine(two, "mean").state], [ALLOWED, ALLOWED]);
 });
 
 test("without some keys each row is divided by what is left of it", () => {
@@ -123,7 +123,7 @@ test("a pixel is the strongest cell under it, a forbidden cell is hatched", () =
   assert.deepEqual([...pixels(some, all, 2, 1)], [51, 255]);
   assert.deepEqual([...pixels(some, { x: 2, y: 0, width: 2, height: 1 }, 4, 1)], [102, 102, 0, 0]);
   assert.deepEqual(
-    [...pixels(grid(["a"], [..."bc"], [0.04, 0], [OPEN, FORBIDDEN]), { ...all, width: 2, height: 1 }, 1, 1)],
+    [...pixels(grid(["a"], [..."bc"], [0.04, 0], [ALLOWED, FORBIDDEN]), { ...all, width: 2, height: 1 }, 1, 1)],
     [51],
   );
   const hatched = pixels(grid(["a"], ["b"], [0], [FORBIDDEN]), { x: 0, y: 0, width: 1, height: 1 }, 12, 12);

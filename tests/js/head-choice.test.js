@@ -19,13 +19,13 @@ const STATE = {
   part: 0,
   layer: 0,
   head: 0,
-  marked: [],
-  combine: "mean",
-  hide: "nothing",
-  hidden: [],
-  merged: false,
-  rows: [],
-  cols: [],
+  selected_heads: [],
+  combine_heads: "mean",
+  hide_keys: "nothing",
+  hidden_keys: [],
+  merge_subwords: false,
+  locked_rows: [],
+  locked_columns: [],
   direction: "from",
 };
 
@@ -52,19 +52,19 @@ const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) =
 test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {
   assert.deepEqual(chosen({ layer: 1, head: 0 }).heads, [[1, 0]]);
   assert.deepEqual(chosen({ layer: 9, head: -1 }).heads, [[1, 0]]);
-  assert.deepEqual(chosen({ marked: [[0, 1]] }).heads, [[0, 1]]);
-  const marked = [
+  assert.deepEqual(chosen({ selected_heads: [[0, 1]] }).heads, [[0, 1]]);
+  const selected = [
     [0, 1],
     [5, 5],
   ];
-  assert.deepEqual(chosen({ marked }).heads, [
+  assert.deepEqual(chosen({ selected_heads: selected }).heads, [
     [0, 1],
     [1, 1],
   ]);
 });
 
 test("of a part that has its strongest keys only, no heads are combined and no keys hidden", async () => {
-  const choice = chosen({ marked: [[0, 1]], hide: "first" }, { parts: [{ top: 3 }] });
+  const choice = chosen({ selected_heads: [[0, 1]], hide_keys: "first" }, { parts: [{ top: 3 }] });
   assert.deepEqual(choice.heads, [[0, 0]]);
   assert.deepEqual((await choice.resolveGrids(0, true, false))[0].cols, WORDS);
 });
@@ -86,62 +86,62 @@ test("a single head stands alone", () => {
 
 test("a head has the colour of its number; heads of several layers that of their place, others none", () => {
   const oneLayer = chosen({
-    marked: [
+    selected_heads: [
       [1, 0],
       [1, 1],
     ],
   });
-  assert.deepEqual([oneLayer.inkOf(1, 0), oneLayer.inkOf(1, 1)], [0, 1]);
+  assert.deepEqual([oneLayer.colourIndex(1, 0), oneLayer.colourIndex(1, 1)], [0, 1]);
   const several = chosen({
-    marked: [
+    selected_heads: [
       [1, 1],
       [0, 0],
     ],
   });
-  assert.deepEqual([several.inkOf(1, 1), several.inkOf(0, 0), several.inkOf(0, 1)], [5, 6, -1]); // the first two of INKS
+  assert.deepEqual([several.colourIndex(1, 1), several.colourIndex(0, 0), several.colourIndex(0, 1)], [5, 6, -1]); // the first two of INKS
 });
 
 test("locked rows and columns count only where the grid has them", async () => {
-  const choice = chosen({ rows: [0, 2, -1], cols: [3, 4] });
+  const choice = chosen({ locked_rows: [0, 2, -1], locked_columns: [3, 4] });
   assert.deepEqual(choice.lockedIn(await choice.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
 });
 
 test("heads together are their mean or their maximum, apart they are as they are", async () => {
-  const marked = [
+  const selected = [
     [0, 0],
     [0, 1],
   ];
-  const [mean] = await chosen({ marked }).resolveGrids(0, true, false);
+  const [mean] = await chosen({ selected_heads: selected }).resolveGrids(0, true, false);
   near(values(mean), [0.3, 0.2, 0.3, 0.2, 0.5, 0, 0, 0.5]);
-  const [max] = await chosen({ marked, combine: "max" }).resolveGrids(0, true, false);
+  const [max] = await chosen({ selected_heads: selected, combine_heads: "max" }).resolveGrids(0, true, false);
   near(values(max), [0.5, 0.3, 0.4, 0.4, 1, 0, 0, 1]);
-  const apart = await chosen({ marked }).resolveGrids(0, false, false);
+  const apart = await chosen({ selected_heads: selected }).resolveGrids(0, false, false);
   near(apart.flatMap(values), HEADS.flat());
 });
 
 test("a key that is hidden leaves its weight to the others of the row", async () => {
-  const [first] = await chosen({ hide: "first" }).resolveGrids(0, true, false);
+  const [first] = await chosen({ hide_keys: "first" }).resolveGrids(0, true, false);
   assert.deepEqual(first.cols, WORDS.slice(1));
   near(values(first), [0.6, 0.4, 0, 0, 0, 1]);
-  const [picked] = await chosen({ hide: "chosen", hidden: [1, 2] }).resolveGrids(0, true, false);
+  const [picked] = await chosen({ hide_keys: "chosen", hidden_keys: [1, 2] }).resolveGrids(0, true, false);
   assert.deepEqual(picked.cols, ["[CLS]", "it"]);
   near(values(picked), [1, 0, 0, 1]);
 });
 
 test("separators are signs and special tokens; sinks draw 0.3 of the weight or more", async () => {
   const words = { cols: ["<s>", ",", "it's", "<|end|>"] };
-  const separators = chosen({ hide: "separators" }, { parts: [words] });
+  const separators = chosen({ hide_keys: "separators" }, { parts: [words] });
   assert.deepEqual(separators.hiddenKeys(stub(await separators.grid(0, 0, 0, false))), [0, 1, 3]);
-  const sinking = chosen({ hide: "sinks", head: 1 });
+  const sinking = chosen({ hide_keys: "sinks", head: 1 });
   assert.deepEqual(sinking.hiddenKeys(stub(await sinking.grid(0, 0, 1, false))), [0]); // means: 0.55, 0.05, 0.2, 0.2
 });
 
 test("pieces become words: weights are added over a word's keys, averaged over its queries", async () => {
   const groups = { rows: [0, 0], cols: [0, 1, 1, 2] };
-  const [merged] = await chosen({ merged: true }, { parts: [{ groups }] }).resolveGrids(0, true, false);
+  const [merged] = await chosen({ merge_subwords: true }, { parts: [{ groups }] }).resolveGrids(0, true, false);
   assert.deepEqual([merged.rows, merged.cols], [["undo"], ["[CLS]", "undo", "it"]]);
   near(values(merged), [0.25, 0.25, 0.5]);
-  const both = chosen({ merged: true, hide: "first" }, { parts: [{ groups }] });
+  const both = chosen({ merge_subwords: true, hide_keys: "first" }, { parts: [{ groups }] });
   const [left] = await both.resolveGrids(0, true, false);
   assert.deepEqual(left.cols, ["undo", "it"]); // groups 1, 1, 2 are numbered anew
   near(values(left), [0.5, 0.5]);
@@ -149,7 +149,7 @@ test("pieces become words: weights are added over a word's keys, averaged over i
 
 test("a head is looked at closely only where nothing changes it", () => {
   assert.equal(chosen().unfiltered, true);
-  for (const state of [{ mode: "words" }, { hide: "first" }, { merged: true }])
+  for (const state of [{ mode: "words" }, { hide_keys: "first" }, { merge_subwords: true }])
     assert.equal(chosen(state).unfiltered, false);
   assert.equal(chosen({}, { document: { arrange: "steps" } }).unfiltered, false);
 });
@@ -193,13 +193,13 @@ test("a caption names part, layer and head, or how several are combined", () => 
   assert.equal(chosen({ part: 1 }, { parts }).caption("head"), "step 2, layer 0, head 0");
   const film = chosen({ part: 1 }, { parts, document: { arrange: "steps" } });
   assert.equal(film.caption("head"), "step 2 (2 of 2), layer 0, head 0");
-  const marked = [
+  const selected = [
     [0, 1],
     [1, 0],
   ];
-  assert.equal(chosen({ marked, combine: "max" }).caption("head"), "max of heads 0.1, 1.0");
-  assert.equal(chosen({ marked }).caption("lines"), "heads 0.1, 1.0");
-  assert.equal(chosen({ marked }).caption("sheet"), "2 layers × 2 heads, 2 marked");
+  assert.equal(chosen({ selected_heads: selected, combine_heads: "max" }).caption("head"), "max of heads 0.1, 1.0");
+  assert.equal(chosen({ selected_heads: selected }).caption("lines"), "heads 0.1, 1.0");
+  assert.equal(chosen({ selected_heads: selected }).caption("sheet"), "2 layers × 2 heads, 2 marked");
   assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).caption("head"), "");
 });
 
@@ -207,7 +207,7 @@ test("the kernel has more where it has more of any head that is shown", () => {
   assert.equal(chosen().isPartial, false);
   assert.equal(
     chosen({
-      marked: [
+      selected_heads: [
         [0, 0],
         [1, 0],
       ],

@@ -3,7 +3,7 @@
 import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../../tfviz/view/js/base/grid.js";
 import {
   attentionBreadth,
   describeHead,
@@ -102,7 +102,7 @@ test("of equal weights the first counts, and no forbidden one", () => {
 
 test("a row that looks at all alike is of no kind, and said to look evenly", () => {
   const causal = [1, 0, 0, 1 / 2, 1 / 2, 0, 1 / 3, 1 / 3, 1 / 3];
-  const state = Uint8Array.from(causal, (weight) => (weight ? OPEN : FORBIDDEN));
+  const state = Uint8Array.from(causal, (weight) => (weight ? ALLOWED : FORBIDDEN));
   const even = Grid.of([..."abc"], [..."abc"], causal, state);
   assert.deepEqual(counts(even, []), {});
   assert.equal(plain(describeMap(even, 2)), "looks from “c” evenly at all 3 that it may look at.");
@@ -123,10 +123,10 @@ test("the breadth is that of the query in the middle: e to the power of its entr
 
 test("a map is described by its tokens alone, and only if its rows are weights", () => {
   const rows = [..."abc"];
-  const state = new Uint8Array(9).fill(OPEN);
+  const state = new Uint8Array(9).fill(ALLOWED);
   const first = Grid.of(rows, rows, [1, 0, 0, 1, 0, 0, 1, 0, 0], state);
   assert.equal(describeMap(first, 2), "looks at the first letter in 2 of 2 places.");
-  const cross = Grid.of(["le", "chat"], rows, [0.2, 0.8, 0, 0.1, 0.2, 0.7], new Uint8Array(6).fill(OPEN));
+  const cross = Grid.of(["le", "chat"], rows, [0.2, 0.8, 0, 0.1, 0.2, 0.7], new Uint8Array(6).fill(ALLOWED));
   assert.equal(describeMap(cross, 1), "looks from “\u2068chat\u2069” most at “\u2068c\u2069”: 70% of its attention.");
   assert.equal(tagOf(first), "first");
   assert.equal(tagOf(cross), ""); // two texts
@@ -135,7 +135,7 @@ test("a map is described by its tokens alone, and only if its rows are weights",
 
 test("a head that has a kind in most places is tagged with it", () => {
   const rows = ["a", "b", "a", "d"];
-  const state = new Uint8Array(16).fill(OPEN);
+  const state = new Uint8Array(16).fill(ALLOWED);
   /** @param {number[]} keys of each query */
   const tag = (keys) => {
     const weights = new Float32Array(16);

@@ -14,7 +14,7 @@ const words = (count, letter) => Array.from({ length: count }, (_, i) => `${lett
 function placed(rows = 20, cols = 40) {
   const grid = new Grid(words(rows, "q"), words(cols, "k"), new Uint8Array(rows * cols), new Uint8Array(rows * cols));
   const map = new Heatmap(stub({}));
-  map.place(grid, 600);
+  map.layout(grid, 600);
   return map;
 }
 
@@ -95,9 +95,9 @@ test("cells are square in a square map, and no cell is more than four times as l
 test("another grid of the same size keeps the part that is shown, one of another size does not", () => {
   const map = placed();
   map.zoom(2, 0, 0);
-  map.place(placed().grid, 500);
+  map.layout(placed().grid, 500);
   near(shown(map), [0, 0, 20, 10]);
-  map.place(placed(7, 9).grid, 500);
+  map.layout(placed(7, 9).grid, 500);
   near(shown(map), [0, 0, 9, 7]);
 });
 
@@ -108,7 +108,7 @@ test("the numbers of a scale with signs have room beside the cells", () => {
     limit: 0.71,
   });
   const map = new Heatmap(stub({}));
-  map.place(grid, 600);
+  map.layout(grid, 600);
   const [gap, bar] = [14, 15];
   assert.ok(map.width - map.left - map.mapWidth >= gap + bar + 6 * "−0.36".length);
 });

@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near } from "./helpers.js";
-import { FORBIDDEN, Grid, OPEN } from "../../tfviz/view/js/base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../../tfviz/view/js/base/grid.js";
 import { weightLimit } from "../../tfviz/view/js/base/patch-grid.js";
 import {
   effectSentence,
@@ -18,7 +18,7 @@ const PATCHES = { first: 1, rows: 2, columns: 2, upward: false };
 const EVEN = [0.2, 0.2, 0.2, 0.2, 0.2];
 
 /** A head of these rows; the others are even. @param {Record<number, number[]>} rows */
-const head = (rows, state = new Uint8Array(25).fill(OPEN)) =>
+const head = (rows, state = new Uint8Array(25).fill(ALLOWED)) =>
   Grid.of(WORDS, WORDS, Float32Array.from(WORDS.flatMap((_, i) => rows[i] ?? EVEN)), state);
 
 test("a query looks with its row, all in the mean with the mean of theirs", () => {
@@ -28,7 +28,7 @@ test("a query looks with its row, all in the mean with the mean of theirs", () =
 });
 
 test("a query that may look nowhere is not in the mean", () => {
-  const state = new Uint8Array(25).fill(OPEN).fill(FORBIDDEN, 0, 5);
+  const state = new Uint8Array(25).fill(ALLOWED).fill(FORBIDDEN, 0, 5);
   near(attentionProfile(head({ 0: [0, 0, 0, 0, 0] }, state), null).values, EVEN);
 });
 

@@ -9,16 +9,16 @@ import { LinesStage } from "../../tfviz/view/js/stages/head-modes.js";
 import { LinkDiagram } from "../../tfviz/view/js/stages/link-diagram.js";
 
 const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", headColour: () => "head" });
-const OPEN = new Uint8Array(8);
+const ALLOWED = new Uint8Array(8);
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
 
-/** @param {any} look */
-function drawn(look) {
+/** @param {any} style */
+function drawn(style) {
   const grid = Grid.of([..."abc"], [..."xyz"], Float32Array.from(WEIGHTS), new Uint8Array(9));
   const lines = new LinkDiagram(theme, ["query", "key"]);
-  lines.place([{ grid, ink: 0, name: "head" }], 600);
+  lines.layout([{ grid, ink: 0, name: "head" }], 600);
   const { pen, calls } = recorder();
-  lines.draw(pen, look);
+  lines.draw(pen, style);
   const words = calls.text.slice(2); // after the names of both sides
   return { lines, calls, lit: words.filter(([, , , { fill }]) => fill === "ink").map(([, , text]) => text) };
 }
@@ -52,8 +52,11 @@ test("what is scrolled out of sight is not drawn", () => {
 
 test("a word is read with what is strongest on the other side, head by head", () => {
   const heads = [
-    { name: "head 0", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0.5, 0.25, 0, 0.25, 0, 0, 1, 0), OPEN) },
-    { name: "head 1", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0), OPEN) },
+    { name: "head 0", grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0.5, 0.25, 0, 0.25, 0, 0, 1, 0), ALLOWED) },
+    {
+      name: "head 1",
+      grid: Grid.of([..."ab"], [..."wxyz"], Float32Array.of(0, 0.75, 0.25, 0, 0.5, 0.5, 0, 0), ALLOWED),
+    },
   ];
   /** @param {import("../../tfviz/view/js/types.js").Side} side @param {number} index */
   const read = (side, index) =>

@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near } from "./helpers.js";
-import { FORBIDDEN, OPEN } from "../../tfviz/view/js/base/grid.js";
+import { FORBIDDEN, ALLOWED } from "../../tfviz/view/js/base/grid.js";
 import { visibleKeys, neuronPanels, neuronParts } from "../../tfviz/view/js/stages/neuron-parts.js";
 
 const VECTORS = {
@@ -12,7 +12,7 @@ const VECTORS = {
   keys: Float32Array.of(1, 1, 0, 3, 4, 0),
   scale: 0.5,
   bias: Float32Array.of(0, -1, 9),
-  state: Uint8Array.of(OPEN, OPEN, FORBIDDEN),
+  state: Uint8Array.of(ALLOWED, ALLOWED, FORBIDDEN),
 };
 
 test("sum x scale + bias is the score, whose softmax is the weight", () => {
@@ -43,7 +43,7 @@ test("a table has each step for each key, and no score where the query may not l
     [-3, 0.5, -1, -2.5],
   );
   assert.deepEqual(
-    [0, 1, 2, 3, 4].map((col) => grid.hasState(2, col, OPEN)),
+    [0, 1, 2, 3, 4].map((col) => grid.hasState(2, col, ALLOWED)),
     [true, true, false, false, false],
   );
 });

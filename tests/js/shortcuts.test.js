@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { shortcuts } from "../../tfviz/view/js/base/events.js";
 import { stub } from "./helpers.js";
-import { shortcuts } from "../../tfviz/view/js/studios/shortcuts.js";
 
 /** What a key does: the actions called, and whether the event was used up. @param {string} key @param {string} code */
 function pressed(key, code, properties = {}) {

@@ -152,8 +152,8 @@ test("a tokenizer of the kernel asks for each text once, and knows what its toke
     asked.push(texts);
     return texts.map((text) => [text.length]);
   };
-  const described = { texts: ["<s>", "a b", "?"], bytes: { 2: [0xc3] }, names: { 0: "start" }, special: {} };
-  const tokenizer = new KernelTokenizer(described, ask);
+  const spec = { texts: ["<s>", "a b", "?"], bytes: { 2: [0xc3] }, names: { 0: "start" }, special: {} };
+  const tokenizer = new KernelTokenizer(spec, ask);
   assert.throws(() => tokenizer.encode("ab"), /Python has not read this text yet/);
   assert.equal(await tokenizer.preloadEncodings(["ab", "c", "ab"]), true);
   assert.equal(await tokenizer.preloadEncodings(["c", "ab"]), false);

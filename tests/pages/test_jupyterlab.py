@@ -21,11 +21,11 @@ allowed = torch.ones(6, 6).tril().bool()
 weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
 maps = look.AttentionMaps(weights, ["the", "cat", "sat", "on", "a", "mat"], mask=allowed)"""
 LIVE = """live = view.live(maps, mode="head", layer=1, max_bytes=900)
-live.observe(lambda change: open("told.txt", "a").write(f"{change['name']} {change['new']}\\n"), ["head", "rows"])
+live.observe(lambda to: open("told.txt", "a").write(f"{to['name']} {to['new']}\\n"), ["head", "locked_rows"])
 live"""
 NOTEBOOKS = {
-    "views": [MAPS, "view.heads(maps)", LIVE, "live.head = 2\nlive.cols = [1]"],
-    "live": [MAPS, "import time", LIVE, "live.head = 2\nlive.cols = [1]"],
+    "views": [MAPS, "view.heads(maps)", LIVE, "live.head = 2\nlive.locked_columns = [1]"],
+    "live": [MAPS, "import time", LIVE, "live.head = 2\nlive.locked_columns = [1]"],
     "fixed": [MAPS, "view.heads(maps)", "view.head(maps, 1, 2)", "view.links(maps, 0, [1, 2])"],
 }
 
@@ -107,12 +107,12 @@ def test_live_view_and_kernel_stay_in_sync(notebook, notebook_folder):
     press(page, "ArrowDown", "ArrowDown", "Enter")
     for _ in range(50):
         told = (notebook_folder / "told.txt").read_text(encoding="utf-8").splitlines()
-        if told[-1].startswith("rows [") and told[-1] != "rows []":
+        if told[-1].startswith("locked_rows [") and told[-1] != "locked_rows []":
             break
         time.sleep(0.1)
     assert told[0] == "head 2"
     assert told[-2] == "head 3"
-    assert told[-1] == "rows [2]"
+    assert told[-1] == "locked_rows [2]"
 
 
 @pytest.mark.parametrize("signed", [True, False])

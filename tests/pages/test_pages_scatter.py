@@ -65,7 +65,7 @@ def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tm
     own = new_page()
     goto_view(own, takes(page, "HTML", tmp_path))
     state = own.evaluate("JSON.parse(document.querySelector('.tfviz-document').textContent).state")
-    assert state["rows"] == [1]
+    assert state["locked_rows"] == [1]
     assert state["zoom"] == 1.5
     press(page, "0", "Escape")
     wait_until_drawn(page)

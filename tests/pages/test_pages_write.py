@@ -289,7 +289,7 @@ def test_each_head_shows_its_own_mask(studio):
     model = randomize_weights(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
     made = view.write(model, letters, "abcdefghijkl")
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
-        page = studio(with_state(made, mode="head", head=head, open=True))
+        page = studio(with_state(made, mode="head", head=head, head_map_open=True))
         assert torch.equal(forbidden_cells(page), ~allowed)
 
 

@@ -212,4 +212,4 @@ def test_lens_of_a_batch_matches_single_texts(name, tmp_path, monkeypatch):
             named(cell) for cell in part.ids.flatten(0, 1).tolist()
         ]
     view = table_view(batch)
-    assert [len(sheet["panels"][0]["details"]) for sheet in view.document["sheets"]] == [3, 3, 3]
+    assert [len(tab["panels"][0]["details"]) for tab in view.document["tabs"]] == [3, 3, 3]

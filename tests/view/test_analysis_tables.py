@@ -16,8 +16,8 @@ def floats(shown, panel):
 def test_table_with_signed_values_has_diverging_scale():
     table = effects()
     shown = view.table(table)
-    (sheet,) = shown.document["sheets"]
-    (panel,) = sheet["panels"]
+    (tab,) = shown.document["tabs"]
+    (panel,) = tab["panels"]
     assert (panel["scale"], panel["axes"], panel["numbered"]) == ("diverging", ["layer", "head"], True)
     assert panel["limit"] == pytest.approx(table.values.nan_to_num().abs().max().item())
     assert shown.document["title"] == "Change, in logit"
@@ -28,8 +28,8 @@ def test_table_scale_ends_at_one_for_shares_else_at_maximum():
     scale = {}
     for unit, largest in (("share of attention", 0.4), ("probability", 0.4), ("nats", 0.4), ("share", 1.5)):
         values = torch.tensor([[0.1, largest]])
-        (sheet,) = view.table(study.Table(values, {"layer": ["0"], "head": ["0", "1"]}, unit)).document["sheets"]
-        scale[unit, largest] = round(sheet["panels"][0]["limit"], 4)
+        (tab,) = view.table(study.Table(values, {"layer": ["0"], "head": ["0", "1"]}, unit)).document["tabs"]
+        scale[unit, largest] = round(tab["panels"][0]["limit"], 4)
     assert scale == {
         ("share of attention", 0.4): 1, ("probability", 0.4): 1, ("nats", 0.4): 0.4, ("share", 1.5): 1.5,
     }  # fmt: skip
@@ -55,9 +55,9 @@ def test_table_scale_ends_at_one_for_shares_else_at_maximum():
 def test_a_hue_means_one_sign_whatever_signs_the_table_has(values, unit, scale, note):
     table = study.Table(torch.tensor([values]), {"layer": ["0"], "head": ["0", "1"]}, unit)
     shown = view.table(table)
-    (sheet,) = shown.document["sheets"]
-    assert sheet["panels"][0]["scale"] == scale
-    assert sheet.get("note") == note
+    (tab,) = shown.document["tabs"]
+    assert tab["panels"][0]["scale"] == scale
+    assert tab.get("note") == note
     figure = shown.figure()
     assert (figure.get_supxlabel() or None) == note
 
@@ -71,18 +71,18 @@ def test_short_labels_of_columns_stand_upright_above_numbers(label, rotation):
 
 def test_table_shows_one_axis_as_column_and_three_as_sheets():
     column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
-    (panel,) = column.document["sheets"][0]["panels"]
+    (panel,) = column.document["tabs"][0]["panels"]
     assert (panel["rows"], panel["cols"]) == (["a", "b"], ["logit"])
     values = torch.arange(12.0).view(2, 3, 2)
     axes = {"layer": ["0", "1"], "head": list("abc"), "position": ["x", "y"]}
-    sheets = view.table(study.Table(values, axes, "logit", "t")).document["sheets"]
-    assert [sheet["name"] for sheet in sheets] == ["layer 0", "layer 1"]
-    assert {sheet["panels"][0]["limit"] for sheet in sheets} == {11.0}
+    tabs = view.table(study.Table(values, axes, "logit", "t")).document["tabs"]
+    assert [tab["name"] for tab in tabs] == ["layer 0", "layer 1"]
+    assert {tab["panels"][0]["limit"] for tab in tabs} == {11.0}
 
 
 def test_lens_table_contains_tokens_and_probabilities():
     lens = lens_table()
-    (panel,) = view.table(lens).document["sheets"][0]["panels"]
+    (panel,) = view.table(lens).document["tabs"][0]["panels"]
     assert panel["texts"] == [[tokens[0] for tokens in row] for row in lens.tokens]
     assert panel["details"][1][2][0][0] == lens.tokens[1][2][0]
     assert panel["details"][1][2][2][1] == pytest.approx(lens.probabilities[1, 2, 2].item())
@@ -95,7 +95,7 @@ def test_lens_table_contains_tokens_and_probabilities():
         (torch.tensor(1.0), {}, "one to three axes"),
         (torch.zeros(0, 2), {"layer": [], "head": ["0", "1"]}, "one to three axes"),
         (torch.zeros(1, 1, 1, 1), {name: ["0"] for name in "abcd"}, "one to three axes"),
-        (torch.zeros(30, 1, 1), {"a": list(map(str, range(30))), "b": ["0"], "c": ["0"]}, "sheets"),
+        (torch.zeros(30, 1, 1), {"a": list(map(str, range(30))), "b": ["0"], "c": ["0"]}, "tabs"),
     ],
 )
 def test_table_rejects_unsupported_axes(values, axes, message):

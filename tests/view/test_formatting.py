@@ -61,7 +61,10 @@ CASES = {
     ],
 }  # fmt: skip
 FLAT = [(name, *case) for name, cases in CASES.items() for case in cases]
-PAGE = {"in_cell": "inCell"}
+PAGE = {
+    "formatted": "formatNumber", "fixed": "formatFixed", "aligned": "formatAligned", "in_cell": "formatCell",
+    "counted": "formatCount",
+}  # fmt: skip
 
 
 def call_page(node, calls):

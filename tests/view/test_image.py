@@ -79,7 +79,7 @@ def test_document_contains_patch_grid_and_note():
     assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
-    assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "from")
+    assert (state["mode"], state["layer"], state["locked_rows"], state["direction"]) == ("picture", 1, [0], "from")
     assert [made.document["image"][side] for side in ("width", "height")] == [80, 60]
     assert str(made).startswith("A picture\n")
 
@@ -95,12 +95,12 @@ def test_cross_attention_of_several_resolutions():
     parts["fine"] = AttentionMaps(weights, key_tokens=words)
     made = view.image(parts, picture())
     state = made.document["state"]
-    assert (state["direction"], state["cols"], state["rows"]) == ("to", [3], [])
+    assert (state["direction"], state["locked_columns"], state["locked_rows"]) == ("to", [3], [])
     assert [part["patches"]["cols"] for part in made.document["parts"]] == [None, None]
     assert [part["patches"]["rows"]["rows"] for part in made.document["parts"]] == [6, 3]
     assert made.document["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
-    assert view.image(parts, picture(), token="two").document["state"]["cols"] == [1]
-    assert view.image(parts, picture(), token=-1).document["state"]["cols"] == [4]
+    assert view.image(parts, picture(), token="two").document["state"]["locked_columns"] == [1]
+    assert view.image(parts, picture(), token=-1).document["state"]["locked_columns"] == [4]
 
 
 def test_multimodal_prompt_opens_at_word_attending_to_image():
@@ -109,7 +109,7 @@ def test_multimodal_prompt_opens_at_word_attending_to_image():
     scores = torch.randn(1, 1, 17, 17, generator=torch.Generator().manual_seed(0)).masked_fill(~causal, -torch.inf)
     scores[..., 15, 4] += 9
     seen = AttentionMaps(scores.softmax(-1), words, mask=causal)
-    assert view.image(seen, picture()).document["state"]["rows"] == [15]
+    assert view.image(seen, picture()).document["state"]["locked_rows"] == [15]
 
 
 def test_figure_scale_includes_tokens_beside_image():
@@ -146,9 +146,9 @@ def test_figure_picture_keeps_aspect_ratio(size):
 
 
 def test_centre_patch_is_selected_without_class_token():
-    assert view.image(maps(12), picture()).document["state"]["rows"] == [1 * 4 + 2]
+    assert view.image(maps(12), picture()).document["state"]["locked_rows"] == [1 * 4 + 2]
     assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).document["state"] == {
-        **view.image(maps(12), picture()).document["state"], "rows": [9], "layer": 0, "head": 2
+        **view.image(maps(12), picture()).document["state"], "locked_rows": [9], "layer": 0, "head": 2
     }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def test_invalid_arguments_raise(make, error, says):
 def test_positions_document_contains_values_and_cosines():
     table = positions.sinusoids(torch.arange(9), 6)
     lab = view.positions({"sinusoidal": table, "ALiBi": view.similarity(positions.alibi(9, 4)[1])}, trained=5)
-    first, second = lab.document["sheets"]
+    first, second = lab.document["tabs"]
     shown, alike = first["panels"]
     numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
     cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
@@ -102,8 +102,8 @@ def test_positions_still_picture_shows_similarity_of_each_kind():
 def test_gates_document_contains_values_by_word():
     gates = {"input": torch.rand(5, 3), "cell": torch.randn(5, 3) * 2}
     lab = view.gates(gates, WORDS)
-    everything, *single = lab.document["sheets"]
-    assert [panel["name"] for panel in everything["panels"]] == [sheet["name"] for sheet in single] == list(gates)
+    everything, *single = lab.document["tabs"]
+    assert [panel["name"] for panel in everything["panels"]] == [tab["name"] for tab in single] == list(gates)
     for panel in everything["panels"]:
         numpy.testing.assert_array_equal(floats(lab, panel), gates[panel["name"]].T.numpy())
         assert panel["cols"] == WORDS
@@ -138,4 +138,4 @@ def test_positions_reject_trained_beyond_longest_table():
         view.positions(torch.eye(5), trained=9)
     with pytest.raises(ValueError, match="trained is 6"):
         view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=6)
-    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["sheets"][0]["note"] == ""
+    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["tabs"][0]["note"] == ""

@@ -41,12 +41,12 @@ def test_every_state_entry_is_a_synced_trait_with_its_default():
 
 
 def test_traits_can_be_set_and_observed():
-    live = view.live(maps(), mode="head", layer=1, rows=[2])
-    assert (live.mode, live.layer, live.rows) == ("head", 1, [2])
+    live = view.live(maps(), mode="head", layer=1, locked_rows=[2])
+    assert (live.mode, live.layer, live.locked_rows) == ("head", 1, [2])
     told = []
-    live.observe(lambda change: told.append((change["name"], change["new"])), ["layer", "rows"])
-    live.layer, live.rows = 0, [1, 4]
-    assert told == [("layer", 0), ("rows", [1, 4])]
+    live.observe(lambda change: told.append((change["name"], change["new"])), ["layer", "locked_rows"])
+    live.layer, live.locked_rows = 0, [1, 4]
+    assert told == [("layer", 0), ("locked_rows", [1, 4])]
 
 
 @pytest.mark.parametrize(("name", "value"), [("layer", 2), ("head", 3), ("part", 1), ("layer", -1), ("mode", "circle")])
@@ -123,10 +123,10 @@ def test_malformed_requests_return_error(question):
 
 def test_saved_page_contains_current_state(tmp_path):
     live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="lines", layer=1, title="mine")
-    live.rows = [3]
+    live.locked_rows = [3]
     content, (page,) = ask_widget(live, page=True)
     assert "error" not in content
-    assert b'"rows":[3]' in page
+    assert b'"locked_rows":[3]' in page
     assert page.decode() == live.view().page()
     assert live.view().document["state"]["mode"] == "lines"
 

@@ -55,11 +55,11 @@ def test_head_parts_match_model_scores_and_weights(kind):
             parts = HeadParts.from_layer(layer, head)
             assert (parts.bias is not None) == (kind == "alibi")
             for row in range(layer.shape[1]):
-                open_cells = scores[0, head, row] > -1e30
+                allowed_cells = scores[0, head, row] > -1e30
                 torch.testing.assert_close(
-                    parts.scores(row)[open_cells], scores[0, head, row][open_cells], rtol=0, atol=1e-5
+                    parts.scores(row)[allowed_cells], scores[0, head, row][allowed_cells], rtol=0, atol=1e-5
                 )
-                assert (parts.scores(row)[~open_cells] == -torch.inf).all()
+                assert (parts.scores(row)[~allowed_cells] == -torch.inf).all()
                 torch.testing.assert_close(parts.weights(row), pattern[0, head, row], rtol=0, atol=1e-5)
                 found += 1
     assert found >= 2 * 3 * 7

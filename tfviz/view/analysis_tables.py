@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.study.lens import LensTable
 from tfviz.study.table import Table
 from tfviz.view.check_numbers import check_at_most
-from tfviz.view.documents.charts import TableSheet
+from tfviz.view.documents.charts import TableTab
 from tfviz.view.figures import heatmap as figures
 from tfviz.view.figures import tables as figure_tables
 from tfviz.view.figures.formatting import counted, formatted, in_cell
@@ -38,11 +38,11 @@ def table(table: Table, title: str | None = None) -> View:
     probabilities.
 
     Args:
-        table: a table with one axis (shown as a column), two axes, or three (one sheet for each label of the first).
+        table: a table with one axis (shown as a column), two axes, or three (one tab for each label of the first).
         title: the title; by default the table's own title and its unit.
 
     Raises:
-        ValueError: the table has no axis or more than three, no values, or too many cells or sheets.
+        ValueError: the table has no axis or more than three, no values, or too many cells or tabs.
 
     >>> from tfviz import study
     >>> numbers = study.Table(torch.tensor([[0.5, -1.0]]), {"layer": ["0"], "head": ["0", "1"]}, "nats", "Change")
@@ -56,24 +56,24 @@ def table(table: Table, title: str | None = None) -> View:
     if title is None:
         is_named = not table.unit or table.unit in table.title
         title = table.title if is_named else f"{table.title}, in {table.unit}".removeprefix(", ")
-    sheets = _sheets(table)
-    check_at_most(len(sheets), MAX_TABLES, "sheets", "give a part of the table")
+    tabs = _tabs(table)
+    check_at_most(len(tabs), MAX_TABLES, "tabs", "give a part of the table")
     blobs = BlobStore()
-    documents: list[TableSheet] = []
-    for index, (name, heatmap) in enumerate(sheets):
+    documents: list[TableTab] = []
+    for index, (name, heatmap) in enumerate(tabs):
         panel = table_panel(heatmap, blobs)
         if isinstance(table, LensTable):
             panel["details"] = _details(table.text(index) if table.values.dim() == 3 else table)
         documents.append({"name": name, "panels": [panel], "height": 560})
         if note := _note(heatmap):
             documents[-1]["note"] = note
-    return View(_picture(table, sheets, title), tables_document(title, documents), blobs.data)
+    return View(_picture(table, tabs, title), tables_document(title, documents), blobs.data)
 
 
-def _sheets(table: Table) -> list[tuple[str, Heatmap]]:
-    """Return the name and the heatmap of each sheet, on one scale; each text of a logit lens has its own scale."""
+def _tabs(table: Table) -> list[tuple[str, Heatmap]]:
+    """Return the name and the heatmap of each tab, on one scale; each text of a logit lens has its own scale."""
     if isinstance(table, LensTable) and table.values.dim() == 3:  # each text has its own tokens
-        return [(f"text {index}", _sheets(table.text(index))[0][1]) for index in range(len(table.values))]
+        return [(f"text {index}", _tabs(table.text(index))[0][1]) for index in range(len(table.values))]
     names = [Axis(name, list(labels)) for name, labels in table.axes.items()]
     scale = _scale(table)
     if len(names) == 1:
@@ -135,20 +135,20 @@ def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
     ]
 
 
-def _picture(table: Table, sheets: list[tuple[str, Heatmap]], title: str) -> StaticFigure:
+def _picture(table: Table, tabs: list[tuple[str, Heatmap]], title: str) -> StaticFigure:
     """Return the static picture: one heatmap; or several, side by side if their cells have numbers, else stacked."""
     summary = f"{title}\n{_summary(table)}"
-    if len(sheets) > 1:
-        named = [replace(heatmap, title=name) for name, heatmap in sheets]
+    if len(tabs) > 1:
+        named = [replace(heatmap, title=name) for name, heatmap in tabs]
         if all(one.numbered for one in named) and is_numbered(len(named), named[0].values.numel()):
             return StaticFigure(lambda: figure_tables.numbered_tables(named, title, _note(named[0])), summary)
         return StaticFigure(figure_tables.stacked_tables(named, title).figure, summary)
-    return StaticFigure(lambda: _drawn(sheets[0][1], title), summary)
+    return StaticFigure(lambda: _drawn(tabs[0][1], title), summary)
 
 
 def figure_table(table: Table, title: str, summary: str) -> StaticFigure:
     """Return the static picture of a table with two axes, with its unit below, for use by other views."""
-    ((_, heatmap),) = _sheets(table)
+    ((_, heatmap),) = _tabs(table)
     return StaticFigure(lambda: _drawn(heatmap, title, table.unit), f"{title}\n{summary}")
 
 

@@ -164,8 +164,8 @@ def links(
     if not 0 <= min_weight <= 1:
         raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
     static_figure = figure_links.links(maps, layer, shown, title, min_weight)
-    marked = [[layer, head] for head in shown] if len(shown) > 1 else []
-    state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "min_weight": min_weight}
+    selected = [[layer, head] for head in shown] if len(shown) > 1 else []
+    state = {"mode": "lines", "layer": layer, "head": shown[0], "selected_heads": selected, "min_weight": min_weight}
     return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
 
@@ -192,7 +192,7 @@ def words(
     """
     static_figure = running_text.attended_text(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
-    state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
+    state = {"mode": "words", "layer": layer, "head": head, "locked_rows": locked}
     return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
 
@@ -360,7 +360,7 @@ def live(
         title: the title.
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         max_bytes: maximum size of the data in the widget, in bytes.
-        chosen: the initial state, such as `layer`, `head`, `mode`, `rows`: the traits of `LiveView`.
+        chosen: the initial state, such as `layer`, `head`, `mode`, `locked_rows`: the traits of `LiveView`.
     """
     from tfviz.view.page.live_widget import LiveView
 

@@ -146,8 +146,8 @@ def _view(
     layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
     token = shown.first_token(layer, head, start[2])
     static_figure = image_overlay(shown, image, layer, head, token, title)
-    state = {"mode": "picture", "layer": layer, "head": head, shown.side: [token]}
-    state["direction"] = "from" if shown.side == "rows" else "to"
+    direction, locks = ("from", "locked_rows") if shown.side == "rows" else ("to", "locked_columns")
+    state = {"mode": "picture", "layer": layer, "head": head, "direction": direction, locks: [token]}
     captures = {name: one.maps for name, one in placed.items()}
     document, data = heads_document(captures, state, title, max_bytes, arrange=arrange, note=_note(placed))
     document["image"] = image_spec(image)

@@ -79,7 +79,7 @@ def masks(
     first = {name: list(sizes.items())[chosen[name]] for name, sizes in tables.items()}
     document: MasksDocument = {
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
-        "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
+        "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "locked_rows": [], "locked_columns": []},
     }  # fmt: skip
     static_figure = figures.mask_panels(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},

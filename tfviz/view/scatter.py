@@ -86,7 +86,7 @@ def scatter(
         "labels": list(shown.labels),
         "legend": shown.legend,
         "marked": list(shown.marked),
-        "state": {"rows": [], "zoom": 1, "middle": [0.5, 0.5]},
+        "state": {"locked_rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
 
     def draw() -> Figure:

@@ -13,7 +13,7 @@ from torch.nn import functional
 from tfviz.look.map_arguments import axis_labels
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
-from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
+from tfviz.view.documents.charts import TablePanel, TablesDocument, TableTab
 from tfviz.view.figures import tables as figures
 from tfviz.view.figures.formatting import counted
 from tfviz.view.figures.static_figure import StaticFigure
@@ -52,7 +52,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
         )
     check_at_most(len(kinds), MAX_TABLES, "tables", "give fewer of them")
-    blobs, sheets, heatmaps = BlobStore(), list[TableSheet](), dict[str, list[Heatmap]]()
+    blobs, tabs, heatmaps = BlobStore(), list[TableTab](), dict[str, list[Heatmap]]()
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
@@ -65,8 +65,8 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             if trained and trained < len(table)
             else ""
         )
-        sheets.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": note})
-    return View(_positions_picture(heatmaps, title), tables_document(title, sheets), blobs.data)
+        tabs.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": note})
+    return View(_positions_picture(heatmaps, title), tables_document(title, tabs), blobs.data)
 
 
 def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> StaticFigure:
@@ -143,9 +143,9 @@ def gates(
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in transposed.items()]
     blobs = BlobStore()
     panels = [table_panel(one, blobs) for one in heatmaps]
-    sheets: list[TableSheet] = [{"name": "all gates", "panels": panels, "height": 240}]
-    sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in panels]
-    return View(figures.stacked_tables(heatmaps, title), tables_document(title, sheets), blobs.data)
+    tabs: list[TableTab] = [{"name": "all gates", "panels": panels, "height": 240}]
+    tabs += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in panels]
+    return View(figures.stacked_tables(heatmaps, title), tables_document(title, tabs), blobs.data)
 
 
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
@@ -167,8 +167,13 @@ def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
     return panel
 
 
-def tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
-    return {"kind": "tables", "title": title, "sheets": sheets, "state": {"sheet": 0, "rows": [], "cols": []}}
+def tables_document(title: str, tabs: list[TableTab]) -> TablesDocument:
+    return {
+        "kind": "tables",
+        "title": title,
+        "tabs": tabs,
+        "state": {"tab": 0, "locked_rows": [], "locked_columns": []},
+    }
 
 
 def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:

@@ -27,14 +27,14 @@ class MasksState(TypedDict):
     Attributes:
         roles: the role of each predicate, by name; predicates without an entry are off.
         sizes: the index of each predicate's size.
-        rows: queries that are locked.
-        cols: keys that are locked.
+        locked_rows: queries that are locked.
+        locked_columns: keys that are locked.
     """
 
     roles: dict[str, Role]
     sizes: dict[str, int]
-    rows: list[int]
-    cols: list[int]
+    locked_rows: list[int]
+    locked_columns: list[int]
 
 
 class MasksDocument(TypedDict):
@@ -82,7 +82,7 @@ class TablePanel(TypedDict):
     details: NotRequired[list[list[list[tuple[str, float]]]]]
 
 
-class TableSheet(TypedDict):
+class TableTab(TypedDict):
     """Tables that are shown side by side.
 
     Attributes:
@@ -97,19 +97,19 @@ class TableSheet(TypedDict):
 
 
 class TablesState(TypedDict):
-    """The sheet that is shown, and the rows and columns that are locked."""
+    """The tab that is shown, and the rows and columns that are locked."""
 
-    sheet: int
-    rows: list[int]
-    cols: list[int]
+    tab: int
+    locked_rows: list[int]
+    locked_columns: list[int]
 
 
 class TablesDocument(TypedDict):
-    """Tables of numbers, sheet by sheet."""
+    """Tables of numbers, tab by tab."""
 
     kind: Literal["tables"]
     title: str
-    sheets: list[TableSheet]
+    tabs: list[TableTab]
     state: TablesState
 
 
@@ -142,12 +142,12 @@ class PointsState(TypedDict):
     """The choices of a reader of points.
 
     Attributes:
-        rows: points whose names are locked.
+        locked_rows: points whose names are locked.
         zoom: 1 shows the whole plane.
         middle: centre of the visible part, as shares of the width and the height.
     """
 
-    rows: list[int]
+    locked_rows: list[int]
     zoom: float
     middle: list[float]
 

@@ -127,13 +127,13 @@ class HeadsState(TypedDict):
     Attributes:
         mode: the mode of display.
         part: the index of the capture.
-        marked: heads that are shown together, [layer, head].
-        combine: how several heads are combined into one.
-        hide: the keys to leave out.
-        hidden: the keys to leave out if `hide` is "chosen".
-        merged: whether word pieces are merged into words.
-        rows: queries that are locked.
-        cols: keys that are locked.
+        selected_heads: heads that are shown together, [layer, head].
+        combine_heads: how several heads are combined into one.
+        hide_keys: the keys to leave out.
+        hidden_keys: the keys to leave out if `hide_keys` is "chosen".
+        merge_subwords: whether word pieces are merged into words.
+        locked_rows: queries that are locked.
+        locked_columns: keys that are locked.
         min_weight: the smallest weight that is drawn as a line.
         max_links: the maximum number of lines of a token.
         direction: whether the weights shown are those "from" a chosen query, or "to" a chosen key.
@@ -143,13 +143,13 @@ class HeadsState(TypedDict):
     part: int
     layer: int
     head: int
-    marked: list[list[int]]
-    combine: Literal["mean", "max"]
-    hide: Literal["nothing", "first", "separators", "sinks", "chosen"]
-    hidden: list[int]
-    merged: bool
-    rows: list[int]
-    cols: list[int]
+    selected_heads: list[list[int]]
+    combine_heads: Literal["mean", "max"]
+    hide_keys: Literal["nothing", "first", "separators", "sinks", "chosen"]
+    hidden_keys: list[int]
+    merge_subwords: bool
+    locked_rows: list[int]
+    locked_columns: list[int]
     min_weight: float
     max_links: int
     direction: Literal["from", "to"]

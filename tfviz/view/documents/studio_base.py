@@ -31,11 +31,11 @@ class StudioState(HeadsState):
 
     Attributes:
         off: heads that are switched off, [site, head].
-        open: whether the map of the chosen head is shown in full.
+        head_map_open: whether the map of the chosen head is shown in full.
     """
 
     off: list[list[Any]]
-    open: bool
+    head_map_open: bool
 
 
 class StudioBase(TypedDict):

@@ -102,13 +102,13 @@ def draw_cells(axes: Axes, heatmap: Heatmap, pixels: int = MAX_SIDE_PIXELS) -> A
     step = max(1, -(-max(heatmap.values.shape) // pixels))
     shown = max_abs_pool(heatmap.values, step)
     allowed = heatmap.allowed
-    open_cells = numpy.ones(shown.shape, bool) if allowed is None else max_abs_pool(allowed.float(), step) > 0
+    allowed_cells = numpy.ones(shown.shape, bool) if allowed is None else max_abs_pool(allowed.float(), step) > 0
     down, across = (heatmap.pool_size * count for count in heatmap.values.shape)
     ink = matplotlib.rcParams["hatch.color"]
     if heatmap.space is None:
         axes.patch.set(hatch=HATCH, edgecolor=ink, linewidth=0)
     image = axes.imshow(
-        numpy.ma.masked_array(shown, ~open_cells), cmap=colormap(heatmap.scale), norm=norm(heatmap.scale),
+        numpy.ma.masked_array(shown, ~allowed_cells), cmap=colormap(heatmap.scale), norm=norm(heatmap.scale),
         interpolation="nearest", extent=(-0.5, across - 0.5, down - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
     draw_frame(axes)

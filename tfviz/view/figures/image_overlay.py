@@ -131,9 +131,9 @@ class MapsOnImage:
         along = slice(token, token + 1)
         part = (along, slice(None)) if side == "rows" else (slice(None), along)
         weights, allowed = self.maps.max_pool(layer, head, *part).flatten(), self.maps.allowed(layer, head, *part)
-        open_cells = torch.ones_like(weights) if allowed is None else allowed.flatten()
+        allowed_cells = torch.ones_like(weights) if allowed is None else allowed.flatten()
         grid = self._grid(side)
-        cells = [values[grid.patches].view(grid.rows, grid.columns) for values in (weights, open_cells.bool())]
+        cells = [values[grid.patches].view(grid.rows, grid.columns) for values in (weights, allowed_cells.bool())]
         drawn = [(one.flipud() if grid.upward else one).numpy() for one in cells]
         return drawn[0], drawn[1], float(weights.max())
 

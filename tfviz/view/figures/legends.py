@@ -1,6 +1,6 @@
 """Legends below pictures, which state the meanings of a scale's ends once for all results that share it.
 
-The page makes the same legends for results that it computes (`js/interact/key-panel.js`).
+The page makes the same legends for results that it computes (`js/interact/legend-panel.js`).
 """
 
 from __future__ import annotations

@@ -114,19 +114,19 @@ export interface HeadsState {
   layer: number;
   head: number;
   /** heads that are shown together, [layer, head]. */
-  marked: number[][];
+  selected_heads: number[][];
   /** how several heads are combined into one. */
-  combine: "mean" | "max";
+  combine_heads: "mean" | "max";
   /** the keys to leave out. */
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  /** the keys to leave out if `hide` is "chosen". */
-  hidden: number[];
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  /** the keys to leave out if `hide_keys` is "chosen". */
+  hidden_keys: number[];
   /** whether word pieces are merged into words. */
-  merged: boolean;
+  merge_subwords: boolean;
   /** queries that are locked. */
-  rows: number[];
+  locked_rows: number[];
   /** keys that are locked. */
-  cols: number[];
+  locked_columns: number[];
   /** the smallest weight that is drawn as a line. */
   min_weight: number;
   /** the maximum number of lines of a token. */
@@ -179,9 +179,9 @@ export interface MasksState {
   /** the index of each predicate's size. */
   sizes: Record<string, number>;
   /** queries that are locked. */
-  rows: number[];
+  locked_rows: number[];
   /** keys that are locked. */
-  cols: number[];
+  locked_columns: number[];
 }
 
 /** Masks to combine. */
@@ -222,7 +222,7 @@ export interface TablePanel {
 }
 
 /** Tables that are shown side by side. */
-export interface TableSheet {
+export interface TableTab {
   name: string;
   panels: TablePanel[];
   /** a sentence above the tables. */
@@ -231,18 +231,18 @@ export interface TableSheet {
   height?: number;
 }
 
-/** The sheet that is shown, and the rows and columns that are locked. */
+/** The tab that is shown, and the rows and columns that are locked. */
 export interface TablesState {
-  sheet: number;
-  rows: number[];
-  cols: number[];
+  tab: number;
+  locked_rows: number[];
+  locked_columns: number[];
 }
 
-/** Tables of numbers, sheet by sheet. */
+/** Tables of numbers, tab by tab. */
 export interface TablesDocument {
   kind: "tables";
   title: string;
-  sheets: TableSheet[];
+  tabs: TableTab[];
   state: TablesState;
 }
 
@@ -269,7 +269,7 @@ export interface TokensDocument {
 /** The choices of a reader of points. */
 export interface PointsState {
   /** points whose names are locked. */
-  rows: number[];
+  locked_rows: number[];
   /** 1 shows the whole plane. */
   zoom: number;
   /** centre of the visible part, as shares of the width and the height. */
@@ -537,20 +537,20 @@ export interface StudioState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   /** heads that are switched off, [site, head]. */
   off: any[][];
   /** whether the map of the chosen head is shown in full. */
-  open: boolean;
+  head_map_open: boolean;
 }
 
 /** The fields that the documents of all studios have. */
@@ -572,18 +572,18 @@ export interface WriteState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   prompt: string;
   /** all generated tokens, as [index of the previous token, id]; the index -1 stands for the prompt. */
   tree: number[][];
@@ -618,18 +618,18 @@ export interface PatchState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   clean: string;
   corrupt: string;
   /** the id of the answer to the clean text; -1: its likeliest next token. */
@@ -669,18 +669,18 @@ export interface ClassifyState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   text: string;
   /** indices of the words that are left out. */
   deleted: number[];
@@ -712,18 +712,18 @@ export interface ClassifyImageState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   /** indices of the hidden patches, row by row from the upper left. */
   hidden_patches: number[];
   /** the index of the label whose probability is shown. */
@@ -757,18 +757,18 @@ export interface FillState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   text: string;
   /** indices of the masked tokens. */
   masked: number[];
@@ -798,18 +798,18 @@ export interface TranslateState {
   part: number;
   layer: number;
   head: number;
-  marked: number[][];
-  combine: "mean" | "max";
-  hide: "nothing" | "first" | "separators" | "sinks" | "chosen";
-  hidden: number[];
-  merged: boolean;
-  rows: number[];
-  cols: number[];
+  selected_heads: number[][];
+  combine_heads: "mean" | "max";
+  hide_keys: "nothing" | "first" | "separators" | "sinks" | "chosen";
+  hidden_keys: number[];
+  merge_subwords: boolean;
+  locked_rows: number[];
+  locked_columns: number[];
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
   off: any[][];
-  open: boolean;
+  head_map_open: boolean;
   sentence: string;
   /** the beam width. */
   num_beams: number;

@@ -181,14 +181,14 @@ export interface Pen {
   /** Pixels of the device for one of the page. */
   ratio: number;
   setOrigin(x: number, y: number): void;
-  rect(x: number, y: number, width: number, height: number, look?: RectLook): void;
-  dot(x: number, y: number, radius: number, look: { fill: string; alpha?: number }): void;
-  text(x: number, y: number, string: string, look: TextLook): void;
-  line(x1: number, y1: number, x2: number, y2: number, look: LineLook): void;
+  rect(x: number, y: number, width: number, height: number, style?: RectStyle): void;
+  dot(x: number, y: number, radius: number, style: { fill: string; alpha?: number }): void;
+  text(x: number, y: number, string: string, style: TextStyle): void;
+  line(x1: number, y1: number, x2: number, y2: number, style: LineStyle): void;
   image(data: ImageData, x: number, y: number): void;
 }
 
-export interface RectLook {
+export interface RectStyle {
   fill?: string | null;
   stroke?: string | null;
   lineWidth?: number;
@@ -196,7 +196,7 @@ export interface RectLook {
   alpha?: number;
 }
 
-export interface TextLook {
+export interface TextStyle {
   fill: string;
   size?: number;
   align?: "left" | "center" | "right";
@@ -205,7 +205,7 @@ export interface TextLook {
   rotated?: boolean;
 }
 
-export interface LineLook {
+export interface LineStyle {
   stroke: string;
   lineWidth?: number;
   alpha?: number;

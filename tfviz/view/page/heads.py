@@ -17,8 +17,9 @@ MAX_PAGE_BYTES = 32e6  # of one view's data in a page, as base64
 MAX_WIDGET_BYTES = 4e6  # sent at first by a view with a kernel; the rest is sent on request
 ARRANGEMENTS = ("choose", "compare", "steps")
 HEADS_STATE: HeadsState = {
-    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "combine": "mean", "hide": "nothing", "hidden": [],
-    "merged": False, "rows": [], "cols": [], "min_weight": 0.02, "max_links": 5, "direction": "from",
+    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "selected_heads": [], "combine_heads": "mean",
+    "hide_keys": "nothing", "hidden_keys": [], "merge_subwords": False, "locked_rows": [], "locked_columns": [],
+    "min_weight": 0.02, "max_links": 5, "direction": "from",
 }  # fmt: skip
 
 

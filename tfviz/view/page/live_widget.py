@@ -31,8 +31,8 @@ class LiveView(KernelWidget):
     """A notebook widget of attention maps whose state is shared with Python.
 
     Each choice of the reader is a trait, described in `documents.heads.HeadsState`: `live.layer = 2` changes the view,
-    and `live.observe(function, "rows")` calls a function when the reader locks a row. Maps may have any size. If they
-    exceed `max_bytes`, blocks of each head are sent at first, and a full head when the reader opens it.
+    and `live.observe(function, "locked_rows")` calls a function when the reader locks a row. Maps may have any size. If
+    they exceed `max_bytes`, blocks of each head are sent at first, and a full head when the reader opens it.
 
     Args:
         maps: the attention maps of one capture, or of several by name.
@@ -40,7 +40,7 @@ class LiveView(KernelWidget):
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         title: heading of the view; None: a description of its content.
         max_bytes: maximum size of the data sent at first as base64, in bytes.
-        chosen: initial values of traits, such as `layer=2`, `rows=[3]`.
+        chosen: initial values of traits, such as `layer=2`, `locked_rows=[3]`.
 
     Raises:
         TypeError: `chosen` names no trait of the view.
@@ -54,15 +54,15 @@ class LiveView(KernelWidget):
     part = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
     layer = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
     head = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
-    marked = traitlets.List(traitlets.Tuple(INDEX_TRAIT, INDEX_TRAIT), help="a list of pairs (layer, head)").tag(
-        sync=True
-    )
-    combine = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
-    hide = traitlets.Enum(HIDE_CHOICES, HIDE_CHOICES[0], help=", ".join(HIDE_CHOICES)).tag(sync=True)
-    hidden = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
-    merged = traitlets.Bool(False, help="True or False").tag(sync=True)
-    rows = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
-    cols = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
+    selected_heads = traitlets.List(
+        traitlets.Tuple(INDEX_TRAIT, INDEX_TRAIT), help="a list of pairs (layer, head)"
+    ).tag(sync=True)
+    combine_heads = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
+    hide_keys = traitlets.Enum(HIDE_CHOICES, HIDE_CHOICES[0], help=", ".join(HIDE_CHOICES)).tag(sync=True)
+    hidden_keys = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
+    merge_subwords = traitlets.Bool(False, help="True or False").tag(sync=True)
+    locked_rows = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
+    locked_columns = traitlets.List(INDEX_TRAIT, help=INDICES_HELP).tag(sync=True)
     min_weight = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
     max_links = traitlets.Int(5, min=1, help="an integer from 1 on").tag(sync=True)
     direction = traitlets.Enum(("from", "to"), "from", help="from or to").tag(sync=True)
@@ -130,10 +130,10 @@ class LiveView(KernelWidget):
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> StaticFigure:
         """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
         if self.mode == "lines":
-            marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]
-            return links.links(maps, layer, marked or [head], min_weight=self.min_weight)
+            selected = [head for at, head in self.selected_heads if at == layer and head < maps.shape[1]]
+            return links.links(maps, layer, selected or [head], min_weight=self.min_weight)
         if self.mode == "words":
-            row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
+            row = self.locked_rows[-1] if self.locked_rows and self.locked_rows[-1] < maps.shape[2] else None
             return text.attended_text(maps, layer, head, row)
         return figures.head(maps, layer, head) if self.mode == "head" else figures.heads(maps)
 

@@ -1,6 +1,6 @@
 // Where a scale ends, and the numbers beside an axis.
 
-import { fixed, formatted } from "./numbers.js";
+import { formatFixed, formatNumber } from "./numbers.js";
 
 export const TICK_FACTORS = [1, 2, 5, 10];
 const ROUND_FACTORS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
@@ -31,7 +31,7 @@ export function axisTicks(low, high, most) {
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => {
     const value = Number(((first + i) * step).toPrecision(12));
-    return [value, fixed(value, places)];
+    return [value, formatFixed(value, places)];
   });
 }
 
@@ -51,5 +51,5 @@ export function logTicks(low, high, most) {
   );
   const values = choices.find((each) => each.length <= most) ?? choices[1];
   const step = Math.max(1, Math.ceil(values.length / Math.max(1, most)));
-  return values.filter((_, i) => i % step === 0).map((value) => [value, formatted(value)]);
+  return values.filter((_, i) => i % step === 0).map((value) => [value, formatNumber(value)]);
 }

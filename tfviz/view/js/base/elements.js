@@ -1,6 +1,8 @@
 // Functions that make HTML elements and form controls. The controls are native elements, which support keyboard and
 // screen reader by themselves.
 
+import { ARROW_STEPS } from "./events.js";
+
 /** @import { Properties } from "../types.js" */
 
 /**
@@ -92,9 +94,6 @@ export function checkbox(name, value, choose) {
 export const chartCanvas = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
-/** @type {Record<string, number>} */
-const ARROW_KEY_STEPS = { ArrowRight: 1, ArrowLeft: -1 };
-
 /**
  * Make a row of buttons of which one is pressed. Arrow keys move between them, so that they are a single tab stop.
  * @template Value
@@ -121,7 +120,7 @@ export function tabs(name, options, value, choose) {
       "aria-label": name,
       onkeydown: (event) => {
         const open = buttons.filter((button) => !button.hidden);
-        const step = ARROW_KEY_STEPS[event.key];
+        const step = ARROW_STEPS[event.key]?.[1];
         const at = open.indexOf(/** @type {HTMLButtonElement} */ (event.target));
         if (!step || at < 0) return;
         const next = open[(at + step + open.length) % open.length];

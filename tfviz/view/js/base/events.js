@@ -1,5 +1,5 @@
-// Helpers for pointer and keyboard events: positions within an element, arrow keys, and stopping an event from
-// spreading.
+// Helpers for pointer and keyboard events: positions within an element, arrow keys, letters with Alt, and stopping an
+// event from spreading.
 
 /** @import { Point } from "../types.js" */
 
@@ -54,4 +54,20 @@ export function placeAfterKey(key, place, last) {
   /** @type {Record<string, number>} */
   const places = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last };
   return places[key];
+}
+
+/**
+ * Make a keydown listener that calls the action of a letter (in lower case) pressed with Alt. Where Alt yields a
+ * different character, as on a Mac (Option and S is "ß"), the physical key counts.
+ * @param {Record<string, (event: KeyboardEvent) => unknown>} actions
+ * @returns {(event: KeyboardEvent) => void}
+ */
+export function shortcuts(actions) {
+  return (event) => {
+    if (!event.altKey) return;
+    const act = actions[event.key.toLowerCase()] ?? actions[event.code.replace("Key", "").toLowerCase()];
+    if (!act) return;
+    act(event);
+    consume(event);
+  };
 }

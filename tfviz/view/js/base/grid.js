@@ -2,28 +2,28 @@
 
 /** @import { AnyGrid } from "../types.js" */
 /** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
-/** @typedef {{ scale?: string, limit?: number }} Look */
+/** @typedef {{ scale?: string, limit?: number }} GridScale */
 
-import { clamp } from "./clamp.js";
+import { clamp } from "./numbers.js";
 import spec from "./spec.json" with { type: "json" };
 
-export const OPEN = 0;
+export const ALLOWED = 0;
 export const FORBIDDEN = 1;
 export const ABSENT = 2; // a query may look at the key; it may not; the pair does not exist at this step
 export const MAX_NUMBERED_CELLS = spec.numbered; // a grid of more cells does not show its numbers
 
 /** @type {Record<string, (v: number) => number>} */
-const PLACE_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
+const FRACTION_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
 /**
- * The scales by name. `place` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
+ * The scales by name. `toFraction` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
  * on a diverging scale.
- * @type {Record<string, { place: (v: number) => number, ticks: number[], diverging: boolean }>}
+ * @type {Record<string, { toFraction: (v: number) => number, ticks: number[], diverging: boolean }>}
  */
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
-    { place: root ? PLACE_FUNCTIONS.root : PLACE_FUNCTIONS.linear, ticks, diverging },
+    { toFraction: root ? FRACTION_FUNCTIONS.root : FRACTION_FUNCTIONS.linear, ticks, diverging },
   ]),
 );
 
@@ -45,13 +45,13 @@ export class Grid {
   keys = 0;
 
   /**
-   * Make a grid. `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is OPEN, FORBIDDEN or ABSENT for
+   * Make a grid. `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is ALLOWED, FORBIDDEN or ABSENT for
    * each cell. `values` are the numbers themselves, where codes are not exact enough.
    * @param {string[]} rows
    * @param {string[]} cols
    * @param {Uint8Array} codes
    * @param {Uint8Array} state
-   * @param {Look & { values?: NumberList | null, poolSize?: number }} [look]
+   * @param {GridScale & { values?: NumberList | null, poolSize?: number }} [options]
    */
   constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, poolSize = 1 } = {}) {
     this.rows = rows;
@@ -69,7 +69,7 @@ export class Grid {
    * @param {string[]} cols
    * @param {NumberList} values
    * @param {Uint8Array} state
-   * @param {Look} [look]
+   * @param {GridScale} [gridScale]
    */
   static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
@@ -110,7 +110,7 @@ export class Grid {
   /** @param {number} row */
   isFullyMasked(row) {
     // nothing that exists is allowed
-    for (let col = 0; col < this.cols.length; col++) if (this.hasState(row, col, OPEN)) return false;
+    for (let col = 0; col < this.cols.length; col++) if (this.hasState(row, col, ALLOWED)) return false;
     return true;
   }
 
@@ -126,7 +126,7 @@ export class Grid {
     const pairs = [];
     for (let i = 0; i < count; i++) {
       const [row, col] = along === "row" ? [index, i] : [i, index];
-      if (this.hasState(row, col, OPEN)) pairs.push([i, this.at(row, col)]);
+      if (this.hasState(row, col, ALLOWED)) pairs.push([i, this.at(row, col)]);
     }
     return pairs.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, maxCount);
   }
@@ -173,8 +173,8 @@ export class Grid {
  * @param {number} limit
  */
 export function codeOf(value, scale, limit) {
-  const { place, diverging } = SCALES[scale];
-  const at = clamp(place(value / limit), diverging ? -1 : 0, 1);
+  const { toFraction, diverging } = SCALES[scale];
+  const at = clamp(toFraction(value / limit), diverging ? -1 : 0, 1);
   return Math.round(diverging ? 128 + 127 * at : 255 * at);
 }
 
@@ -300,7 +300,7 @@ export function sinks(grid, threshold = 0.3) {
   for (let col = 0; col < grid.cols.length; col++) {
     let [sum, count] = [0, 0];
     for (let row = 0; row < grid.rows.length; row++)
-      if (grid.hasState(row, col, OPEN)) [sum, count] = [sum + grid.at(row, col), count + 1];
+      if (grid.hasState(row, col, ALLOWED)) [sum, count] = [sum + grid.at(row, col), count + 1];
     if (count > 1 && sum / count >= threshold) sinkKeys.add(col);
   }
   return sinkKeys;

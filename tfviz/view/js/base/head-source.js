@@ -1,7 +1,7 @@
 // A data source that decodes the maps of heads from a page's data: stored bytes -> colour codes -> grid.
 
 import { TiledGrid } from "./tiled-grid.js";
-import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
+import { ABSENT, FORBIDDEN, Grid, ALLOWED } from "./grid.js";
 import { PageData, inflated } from "./page-data.js";
 import { TopKeys } from "./top-keys.js";
 
@@ -9,7 +9,7 @@ import { TopKeys } from "./top-keys.js";
 /** @import { AnyGrid, Range } from "../types.js" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { poolSize: number } | Range) => Promise<Uint8Array>} AskCodes
- *   returns the codes of a head that the page does not contain in full: those of its open cells or, if parts have key ranges, of all cells in a
+ *   returns the codes of a head that the page does not contain in full: those of its allowed cells or, if parts have key ranges, of all cells in a
  *   range
  */
 
@@ -99,7 +99,7 @@ export class HeadSource extends PageData {
     const state = await this.rangeStates(key_ranges?.[headIndex] ?? null, down, across, poolSize);
     const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, poolSize, state);
     if (!top) return grid;
-    for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
+    for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === ALLOWED) state[i] = ABSENT;
     return Object.assign(grid, { rest: poolSize === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
   }
 
@@ -169,7 +169,7 @@ export class HeadSource extends PageData {
     if (poolSize > 1) return this.coarseHead(part, packed, poolSize, masks ? masks[at] : null);
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
-    for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
+    for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === ALLOWED) codes[i] = packed[next++];
     return new Grid(rows, cols, codes, state, { values: await this.valuesOf(part, at) });
   }
 
@@ -210,7 +210,7 @@ export class HeadSource extends PageData {
   }
 
   /**
-   * Return the state of each block under a mask: open if any of its cells is.
+   * Return the state of each block under a mask: allowed if any of its cells is.
    * @param {number} part
    * @param {number} poolSize
    * @param {number | null} mask
@@ -223,7 +223,7 @@ export class HeadSource extends PageData {
     for (let row = 0, i = 0; row < rows.length; row++) {
       const start = Math.floor(row / poolSize) * colCount;
       for (let col = 0; col < cols.length; col++, i++)
-        if (fine[i] === OPEN) state[start + Math.floor(col / poolSize)] = OPEN;
+        if (fine[i] === ALLOWED) state[start + Math.floor(col / poolSize)] = ALLOWED;
     }
     return state;
   }
@@ -241,7 +241,7 @@ export class HeadSource extends PageData {
   }
 
   /**
-   * Return the state of each block in a range: open if any of its rows may see any of its keys.
+   * Return the state of each block in a range: allowed if any of its rows may see any of its keys.
    * @param {number | null} index
    * @param {[from: number, to: number]} rows
    * @param {[from: number, to: number]} cols
@@ -257,7 +257,7 @@ export class HeadSource extends PageData {
       const first = Math.max(0, ranges[row] - left);
       const stop = Math.min(right, ranges[ranges.length / 2 + row]) - left;
       const start = Math.floor((row - top) / poolSize) * colCount;
-      if (stop > first) state.fill(OPEN, start + Math.floor(first / poolSize), start + Math.ceil(stop / poolSize));
+      if (stop > first) state.fill(ALLOWED, start + Math.floor(first / poolSize), start + Math.ceil(stop / poolSize));
     }
     return state;
   }

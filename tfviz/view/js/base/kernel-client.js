@@ -1,6 +1,6 @@
 // A client that sends requests to a widget's kernel and matches replies to requests by id.
 
-/** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply the content and the bytes of a kernel's message */
+/** @typedef {{ content: any, buffers: Uint8Array<ArrayBuffer>[] }} Reply the content and the bytes of a kernel's message */
 
 const NO_ANSWER_MESSAGE = "the kernel does not answer: it may be busy, or gone";
 const MAX_SILENCE = 8000; // milliseconds before NO_ANSWER_MESSAGE is shown
@@ -37,12 +37,12 @@ export class KernelClient {
     this.waiting.delete(id);
     clearTimeout(question.late);
     if (error) question.reject(new Error(error));
-    else question.resolve({ content, pieces: buffers.map(bytesIn) });
+    else question.resolve({ content, buffers: buffers.map(bytesIn) });
   }
 
   /** Request the view in its current state as a page. */
   async page() {
-    const { pieces } = await this.ask({ page: true });
+    const { buffers: pieces } = await this.ask({ page: true });
     return new Blob(pieces, { type: "text/html" });
   }
 

@@ -2,18 +2,18 @@
 
 /** A sequence of requests of which only the latest is current. */
 export class LatestRequest {
-  turn = 0;
+  requestNumber = 0;
 
   /**
    * Begin a request, which makes earlier ones obsolete; return a function that tells whether it is still the latest.
    */
   begin() {
-    const turn = ++this.turn;
-    return () => turn === this.turn;
+    const requestNumber = ++this.requestNumber;
+    return () => requestNumber === this.requestNumber;
   }
 
   /** Make all requests obsolete, including later ones, since their view is closed. */
   end() {
-    this.turn = NaN; // NaN differs from every turn, even from itself
+    this.requestNumber = NaN; // NaN differs from every number, even from itself
   }
 }

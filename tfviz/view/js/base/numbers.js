@@ -1,7 +1,6 @@
 // Functions that format numbers, by the same rules as `figures/formatting.py`; both are tested on one table of cases. A
-// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits.
-
-import { clamp } from "./clamp.js";
+// measured number has two significant digits; a whole number, and the whole part of any other, has all its digits. One
+// function keeps a number within a range.
 
 const MIN_LARGE = 1e10; // numbers from here on are written with a power of ten
 const MIN_FIXED = 1e-4; // as are those below this one
@@ -10,12 +9,20 @@ const MAX_NINES = 6; // decimals that may be needed to tell a share from 1
 const MIN_NEARLY_ONE = 1 - 0.5 * 10 ** -MAX_NINES;
 
 /**
+ * Return the value, or the end of the range that it lies beyond. An empty range gives its low end.
+ * @param {number} value
+ * @param {number} low
+ * @param {number} high
+ */
+export const clamp = (value, low, high) => Math.max(low, Math.min(high, value));
+
+/**
  * Write a number with `digits` significant digits. A value other than 1 never reads as 1, unless it differs only by
  * float32 rounding.
  * @param {number} value
  * @param {number} [digits]
  */
-export function formatted(value, digits = 2) {
+export function formatNumber(value, digits = 2) {
   if (Number.isNaN(value)) return "NaN";
   if (value === 0) return "0";
   return (value < 0 ? "−" : "") + unsigned(Math.abs(value), digits);
@@ -39,8 +46,8 @@ function unsigned(size, digits) {
  * @param {number} value
  * @param {number} places
  */
-export function fixed(value, places) {
-  if (!Number.isFinite(value)) return formatted(value);
+export function formatFixed(value, places) {
+  if (!Number.isFinite(value)) return formatNumber(value);
   const text = Math.abs(value).toFixed(places);
   return (value < 0 && Number(text) ? "−" : "") + grouped(text);
 }
@@ -50,10 +57,10 @@ export function fixed(value, places) {
  * number that would read as 0 is written as a bound, as is one that would read as 1 where none is above 1.
  * @param {number[]} values
  */
-export function aligned(values) {
+export function formatAligned(values) {
   const finite = values.filter(Number.isFinite);
   const top = Math.max(0, ...finite.map(Math.abs));
-  if (!(top >= MIN_FIXED && top < MIN_LARGE)) return values.map((value) => formatted(value));
+  if (!(top >= MIN_FIXED && top < MIN_LARGE)) return values.map((value) => formatNumber(value));
   const power = powerOf(top);
   const most = Math.max(0, (power < 0 ? 1 : 2) - power);
   const rounded = (/** @type {number} */ value, /** @type {number} */ places) => Number(value.toFixed(places));
@@ -65,11 +72,11 @@ export function aligned(values) {
     finite.every((value) => rounded(value, places - 1) === rounded(value, most))
   )
     places--;
-  const [least, nines] = [fixed(10 ** -places, places), fixed(1 - 10 ** -places, places)];
+  const [least, nines] = [formatFixed(10 ** -places, places), formatFixed(1 - 10 ** -places, places)];
   return values.map((value) => {
     const read = rounded(value, places);
     if (value && !read) return value > 0 ? `< ${least}` : `> −${least}`;
-    return top <= 1 && read === 1 && value < MIN_NEARLY_ONE && places ? `> ${nines}` : fixed(value, places);
+    return top <= 1 && read === 1 && value < MIN_NEARLY_ONE && places ? `> ${nines}` : formatFixed(value, places);
   });
 }
 
@@ -79,7 +86,7 @@ export function aligned(values) {
  * @param {number} [places]
  */
 export const withSign = (value, places = 2) =>
-  (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
+  (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + formatFixed(value, places);
 
 /**
  * Write a number for a cell: to hundredths of its scale's unit, whole numbers as they are, a dot for what is nearly
@@ -87,14 +94,14 @@ export const withSign = (value, places = 2) =>
  * @param {number} value
  * @param {number} limit
  */
-export function inCell(value, limit) {
-  if (!Number.isFinite(value) || Number.isInteger(value)) return formatted(value);
+export function formatCell(value, limit) {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return formatNumber(value);
   const size = Math.abs(value);
   if (size < limit / 200) return "·";
   const rounded = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
   if (rounded === 1 && limit <= 1 && size < MIN_NEARLY_ONE) return value > 0 ? ">0.99" : "<−0.99";
-  if (limit > 0.1 && limit <= 1) return fixed(value, 2); // weights stand in columns
-  return formatted(value < 0 ? -rounded : rounded);
+  if (limit > 0.1 && limit <= 1) return formatFixed(value, 2); // weights stand in columns
+  return formatNumber(value < 0 ? -rounded : rounded);
 }
 
 /** Return the suffix of a number with this unit: "%" without a space, others after a no-break space. @param {string} [unit] */
@@ -104,10 +111,10 @@ export const unitSuffix = (unit) => (!unit || unit === "%" ? (unit ?? "") : `\u0
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1%";
   if (share >= 0.9995 && share < MIN_NEARLY_ONE) return "> 99.9%";
-  if (!Number.isFinite(share)) return formatted(share);
+  if (!Number.isFinite(share)) return formatNumber(share);
   const hundredths = 100 * share;
   if (hundredths > 0.99 && hundredths < 1) return `${trimmed(hundredths.toFixed(2))}%`; // 1% is no limit to stay below
-  if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)}%`;
+  if (!(hundredths > 99 && hundredths < 100)) return `${formatNumber(hundredths)}%`;
   const places = [0, 1].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
   return `${trimmed(hundredths.toFixed(places))}%`;
 }
@@ -117,15 +124,15 @@ export function percent(share) {
  * @param {number} value
  * @param {number} step
  */
-export function stepped(value, step) {
-  if (Math.abs(value) >= MIN_LARGE) return formatted(value, 6);
+export function formatStep(value, step) {
+  if (Math.abs(value) >= MIN_LARGE) return formatNumber(value, 6);
   const places = Math.min(
     10,
     (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(String(step))?.[1] ?? 0),
   );
   return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value)
-    ? fixed(value, places)
-    : formatted(value, 6);
+    ? formatFixed(value, places)
+    : formatNumber(value, 6);
 }
 
 /** Write a number for a program such as a spreadsheet: to four digits, integers in full. @param {number} value */
@@ -140,8 +147,8 @@ export function exportedNumber(value) {
  * @param {string} singular
  * @param {string} [plural]
  */
-export const counted = (count, singular, plural = `${singular}s`) =>
-  `${formatted(count)} ${count === 1 ? singular : plural}`;
+export const formatCount = (count, singular, plural = `${singular}s`) =>
+  `${formatNumber(count)} ${count === 1 ? singular : plural}`;
 
 /** Return the power of ten of the first digit. @param {number} size */
 const powerOf = (size) => Number(size.toExponential().split("e")[1]);

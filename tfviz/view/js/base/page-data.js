@@ -34,7 +34,7 @@ export class PageData {
   }
 
   /**
-   * Return the state of each cell under a mask of the document; without a mask, all are open.
+   * Return the state of each cell under a mask of the document; without a mask, all are allowed.
    * @param {number | null} index
    * @param {number} cells
    * @returns {Promise<Uint8Array>}

@@ -24,10 +24,10 @@ export const viewMounter = (kinds) => (name, kind, keys) => {
   const views = document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`);
   for (const root of /** @type {NodeListOf<HTMLElement>} */ (views)) {
     root.dataset.alive = "true";
-    const described = JSON.parse(textOf(root, ".tfviz-document"));
-    const store = new Store(described.state);
-    const data = new PageData(described, textOf(root, ".tfviz-data"));
-    const page = async () => saved(root, { ...described, state: { ...described.state, ...store.values } }, keys);
+    const viewDocument = JSON.parse(textOf(root, ".tfviz-document"));
+    const store = new Store(viewDocument.state);
+    const data = new PageData(viewDocument, textOf(root, ".tfviz-data"));
+    const page = async () => saved(root, { ...viewDocument, state: { ...viewDocument.state, ...store.values } }, keys);
     new kinds[kind](root, data, store, { page, worker: BUNDLES[keys[1]] });
   }
 };
@@ -38,15 +38,15 @@ const textOf = (root, selector) => root.querySelector(selector)?.textContent ?? 
 /**
  * Return the view as a page of its own, as it stands now: the same data and scripts, no link.
  * @param {HTMLElement} root
- * @param {ViewDocument} described
+ * @param {ViewDocument} viewDocument
  * @param {string[]} keys
  */
-function saved(root, described, keys) {
-  const page = document.implementation.createHTMLDocument(described.title || "tfviz");
+function saved(root, viewDocument, keys) {
+  const page = document.implementation.createHTMLDocument(viewDocument.title || "tfviz");
   const clone = page.importNode(root, true);
   clone.removeAttribute("data-alive");
   const script = /** @type {Element} */ (clone.querySelector(".tfviz-document"));
-  script.textContent = JSON.stringify(described).replace(/</g, "\\u003c");
+  script.textContent = JSON.stringify(viewDocument).replace(/</g, "\\u003c");
   page.head.prepend(
     h("meta", { charset: "utf-8" }),
     h("meta", { name: "viewport", content: "width=device-width" }),
@@ -54,7 +54,7 @@ function saved(root, described, keys) {
   );
   page.head.append(h("style", {}, PAGE_STYLE));
   const bundles = keys.map((key) => `(globalThis.tfvizBundles??={})["${key}"]??=${BUNDLES[key]}`);
-  const mounts = `tfvizBundles["${keys[0]}"]().mount("${root.dataset.view}","${described.kind}",${JSON.stringify(keys)})`;
+  const mounts = `tfvizBundles["${keys[0]}"]().mount("${root.dataset.view}","${viewDocument.kind}",${JSON.stringify(keys)})`;
   if (keys.length > 1) page.body.className = "screen"; // what computes takes the whole screen
   page.body.append(clone, ...[...bundles, mounts].map((script) => h("script", {}, script)));
   page.documentElement.lang = "en";

@@ -1,8 +1,8 @@
 // A function that renders a part of a grid as an image of any size. Each pixel shows the strongest of the cells it
 // covers.
 
-import { clamp } from "./clamp.js";
-import { FORBIDDEN, OPEN } from "./grid.js";
+import { FORBIDDEN, ALLOWED } from "./grid.js";
+import { clamp } from "./numbers.js";
 
 /** @import { Grid } from "./grid.js" */
 
@@ -37,7 +37,7 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
     const [from, to] = [down[2 * y], down[2 * y + 1]];
     if (!y || from !== down[2 * y - 2] || to !== down[2 * y - 1]) {
       pool(fine, across, from, to, row);
-      for (let x = 0; x < width; x++) line[x] = row.states[x] === OPEN ? lut[row.codes[x]] : theme.blank;
+      for (let x = 0; x < width; x++) line[x] = row.states[x] === ALLOWED ? lut[row.codes[x]] : theme.blank;
       forbidden = row.states.includes(FORBIDDEN);
     }
     pixels.set(line, y * width);

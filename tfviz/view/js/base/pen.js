@@ -1,7 +1,7 @@
 // Two implementations of one drawing interface (`Pen`), for a canvas and for SVG, so that an exported picture equals
 // the one on the screen.
 
-/** @import { LineLook, Pen, RectLook, TextLook } from "../types.js" */
+/** @import { LineStyle, Pen, RectStyle, TextStyle } from "../types.js" */
 
 const FONT = "system-ui, sans-serif";
 
@@ -30,10 +30,7 @@ export class CanvasPen {
    */
   constructor(canvas, width, height, zoom = 1) {
     this.ratio = (globalThis.devicePixelRatio || 1) * zoom;
-    [canvas.width, canvas.height] = [
-      Math.max(1, Math.round(width * this.ratio)),
-      Math.max(1, Math.round(height * this.ratio)),
-    ];
+    [canvas.width, canvas.height] = devicePixels([width, height], this.ratio);
     Object.assign(canvas.style, { width: `${width * zoom}px`, height: `${height * zoom}px` });
     this.pen = context(canvas);
     this.x = this.y = 0;
@@ -52,7 +49,7 @@ export class CanvasPen {
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
   }
 
-  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
+  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectStyle} [style] */
   rect(x, y, width, height, { fill = null, stroke = null, lineWidth = 1, alpha = 1, radius = 0 } = {}) {
     this.pen.globalAlpha = alpha;
     if (fill) {
@@ -71,7 +68,7 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
-  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} look */
+  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} style */
   dot(x, y, radius, { fill, alpha = 1 }) {
     Object.assign(this.pen, { fillStyle: fill, globalAlpha: alpha });
     this.pen.beginPath();
@@ -80,7 +77,7 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
-  /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
+  /** @param {number} x @param {number} y @param {string} string @param {TextStyle} style */
   text(x, y, string, { fill, size = 12, align = "left", bold = false, rotated = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // setting a font takes longer than drawing a text
@@ -99,7 +96,7 @@ export class CanvasPen {
    * @param {number} y1
    * @param {number} x2
    * @param {number} y2
-   * @param {LineLook} look
+   * @param {LineStyle} style
    */
   line(x1, y1, x2, y2, { stroke, lineWidth = 1, alpha = 1, bend = 0 }) {
     Object.assign(this.pen, { strokeStyle: stroke, lineWidth: lineWidth, globalAlpha: alpha });
@@ -137,19 +134,19 @@ export class SvgPen {
     this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`);
   }
 
-  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
+  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectStyle} [style] */
   rect(x, y, width, height, { fill = "none", stroke = "none", lineWidth = 1, alpha = 1, radius = 0 } = {}) {
     this.parts.push(
       `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${lineWidth}" opacity="${n(alpha)}"${radius ? ` rx="${radius}"` : ""}/>`,
     );
   }
 
-  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} look */
+  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} style */
   dot(x, y, radius, { fill, alpha = 1 }) {
     this.parts.push(`<circle cx="${n(x)}" cy="${n(y)}" r="${n(radius)}" fill="${fill}" opacity="${n(alpha)}"/>`);
   }
 
-  /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
+  /** @param {number} x @param {number} y @param {string} string @param {TextStyle} style */
   text(x, y, string, { fill, size = 12, align = "left", bold = false, rotated = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const turn = rotated ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
@@ -158,7 +155,7 @@ export class SvgPen {
     );
   }
 
-  /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineLook} look */
+  /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineStyle} style */
   line(x1, y1, x2, y2, { stroke, lineWidth = 1, alpha = 1, bend = 0 }) {
     const path = `M${n(x1)} ${n(y1)}C${n(x1 + bend * (x2 - x1))} ${n(y1)} ${n(x2 - bend * (x2 - x1))} ${n(y2)} ${n(x2)} ${n(y2)}`;
     this.parts.push(
@@ -181,6 +178,9 @@ export class SvgPen {
     return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${FONT}">${this.parts.join("\n")}</g></svg>\n`;
   }
 }
+
+/** Return lengths in whole pixels of the device, at least one. @param {number[]} lengths @param {number} ratio */
+export const devicePixels = (lengths, ratio) => lengths.map((length) => Math.max(1, Math.round(length * ratio)));
 
 /** @param {HTMLCanvasElement} canvas */
 const context = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));

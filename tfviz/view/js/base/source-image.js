@@ -1,7 +1,7 @@
 // A picture with the weights of its patches: turned pale grey and tinted, so that colour shows weight only, or in its own
 // colours, the paler the smaller the weight.
 
-import { FORBIDDEN, OPEN } from "./grid.js";
+import { FORBIDDEN, ALLOWED } from "./grid.js";
 
 /** @import { Grid } from "./grid.js" */
 /** @typedef {(image: ImageData, grid: Grid, theme: import("./theme.js").Theme, ratio: number) => void} Shade draws weights over an image */
@@ -88,7 +88,7 @@ export function tint({ data, width, height }, grid, theme, ratio) {
       const i = row + Math.floor((x * across) / width);
       const code = grid.codes[i];
       const ink = inks[code < zero ? 0 : 1];
-      const share = grid.state[i] === OPEN ? (MAX_INK_SHARE * Math.abs(code - zero)) / (255 - zero) : 0;
+      const share = grid.state[i] === ALLOWED ? (MAX_INK_SHARE * Math.abs(code - zero)) / (255 - zero) : 0;
       const grey = 0.2126 * data[at] + 0.7152 * data[at + 1] + 0.0722 * data[at + 2];
       const hatched = grid.state[i] === FORBIDDEN && (x + y) % period < ratio;
       for (let c = 0; c < 3; c++) {

@@ -23,9 +23,7 @@ export class Store {
 
   /** @param {Partial<State>} changes */
   set(changes) {
-    const changed = Object.entries(changes).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.values[/** @type {keyof State} */ (name)]),
-    );
+    const changed = changedEntries(this, changes);
     if (!changed.length) return;
     Object.assign(this.values, Object.fromEntries(changed));
     for (const listener of [...this.listeners]) listener();
@@ -37,3 +35,11 @@ export class Store {
     return () => void this.listeners.delete(listener);
   }
 }
+
+/**
+ * Return the changes that differ from what is chosen.
+ * @param {{ get(name: any): any }} store
+ * @param {object} changes
+ */
+export const changedEntries = (store, changes) =>
+  Object.entries(changes).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(store.get(name)));

@@ -1,6 +1,7 @@
 // A function that makes an anywidget widget of a view, and a store over the traits of the widget's model.
 
 import { KernelClient } from "./kernel-client.js";
+import { changedEntries } from "./store.js";
 
 /** @import { Choices } from "../types.js" */
 
@@ -22,9 +23,7 @@ export class TraitStore {
 
   /** @param {Record<string, any>} changes */
   set(changes) {
-    const changed = Object.entries(changes).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.model.get(name)),
-    );
+    const changed = changedEntries(this.model, changes);
     for (const [name, value] of changed) this.model.set(name, value);
     if (changed.length) this.model.save_changes();
   }

@@ -5,6 +5,7 @@ import { h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { download, png, svg } from "./export.js";
 import { csvs } from "./table.js";
+import { LOCKS } from "../base/locks.js";
 import { Theme } from "../base/theme.js";
 import spec from "../base/spec.json" with { type: "json" };
 import CSS from "./frame.css";
@@ -135,9 +136,10 @@ export class Frame {
    * @param {number} index
    */
   lock(side, index) {
-    const locked = this.store.get(side);
+    const name = LOCKS[side];
+    const locked = this.store.get(name);
     this.store.set({
-      [side]: locked.includes(index)
+      [name]: locked.includes(index)
         ? locked.filter((/** @type {number} */ other) => other !== index)
         : [...locked, index],
     });

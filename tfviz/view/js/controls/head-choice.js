@@ -1,9 +1,9 @@
 // The selection of what a view of heads shows: which part and heads, how they are combined, which keys are hidden, and
 // whether word pieces are merged.
 
-import { clamp } from "../base/clamp.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
-import { counted } from "../base/numbers.js";
+import { LOCKS } from "../base/locks.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { describeToken, otherSide } from "../base/patch-grid.js";
 import { TEXT_COLOURS } from "../base/theme.js";
 
@@ -58,8 +58,9 @@ export class HeadChoice {
 
   /** The token whose weights a picture shows, a query or a key. @returns {Token} */
   get token() {
+    /** @type {Side} */
     const side = this.store.get("direction") === "to" ? "cols" : "rows";
-    return { side, index: clamp(this.store.get(side).at(-1) ?? 0, 0, this.part[side].length - 1) };
+    return { side, index: clamp(this.store.get(LOCKS[side]).at(-1) ?? 0, 0, this.part[side].length - 1) };
   }
 
   /** What a sheet of pictures shows of each head, in words. */
@@ -81,8 +82,8 @@ export class HeadChoice {
   /** The heads that are shown together: [layer, head], at least one. @returns {number[][]} */
   get heads() {
     const { layers, heads } = this.shape;
-    const marked = this.part.top ? [] : this.store.get("marked"); // a mean cannot be computed from the strongest keys alone
-    const selected = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
+    const several = this.part.top ? [] : this.store.get("selected_heads"); // a mean cannot be computed from the strongest keys alone
+    const selected = several.length ? several : [[this.store.get("layer"), this.store.get("head")]];
     return selected.map(([layer, head]) => [clamp(layer, 0, layers - 1), clamp(head, 0, heads - 1)]);
   }
 
@@ -92,7 +93,7 @@ export class HeadChoice {
    * @param {number} layer
    * @param {number} head
    */
-  inkOf(layer, head) {
+  colourIndex(layer, head) {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;
@@ -112,7 +113,7 @@ export class HeadChoice {
    */
   lockedIn(grid) {
     /** @param {Side} side */
-    const existing = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
+    const existing = (side) => this.store.get(LOCKS[side]).filter((i) => i >= 0 && i < grid[side].length);
     return { rows: existing("rows"), cols: existing("cols") };
   }
 
@@ -162,7 +163,7 @@ export class HeadChoice {
     const overviews = grids.map((grid) => (grid instanceof Grid ? grid : grid.overview));
     const coarsest = Math.min(...overviews.map((grid) => grid.rows.length));
     const sameSize = overviews.map((grid) => halved(grid, coarsest));
-    const combined = together ? [combine(sameSize, this.store.get("combine"))] : sameSize;
+    const combined = together ? [combine(sameSize, this.store.get("combine_heads"))] : sameSize;
     return combined.map((grid) => this.filteredGrid(grid, part));
   }
 
@@ -175,8 +176,8 @@ export class HeadChoice {
     const as = (name, value) => this.store.get(name) === value;
     return (
       (as("mode", "head") || as("mode", "picture")) &&
-      as("hide", "nothing") &&
-      as("merged", false) &&
+      as("hide_keys", "nothing") &&
+      as("merge_subwords", false) &&
       this.arrange === "choose"
     );
   }
@@ -185,7 +186,7 @@ export class HeadChoice {
   filteredGrid(grid, part) {
     const groups = this.store.get("mode") === "picture" ? null : this.source.parts[part].groups;
     const left = without(grid, new Set(this.hiddenKeys(grid)));
-    if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
+    if (!this.store.get("merge_subwords") || !groups || grid.rows.length !== groups.rows.length) return left;
     return merge(
       left,
       groups.rows,
@@ -202,15 +203,15 @@ export class HeadChoice {
     if (this.part.top) return []; // the weight of keys that are left out cannot be distributed
     /** @param {string} word */
     const separates = (word) => SEPARATORS.test(word.trim() || word);
-    /** @type {Record<HeadsState["hide"], () => number[]>} */
+    /** @type {Record<HeadsState["hide_keys"], () => number[]>} */
     const kinds = {
       nothing: () => [],
       first: () => [0],
       separators: () => [...grid.cols.keys()].filter((i) => separates(grid.cols[i])),
       sinks: () => [...sinks(grid)],
-      chosen: () => this.store.get("hidden"),
+      chosen: () => this.store.get("hidden_keys"),
     };
-    return kinds[this.store.get("hide")]?.() ?? [];
+    return kinds[this.store.get("hide_keys")]?.() ?? [];
   }
 
   /**
@@ -246,22 +247,22 @@ export class HeadChoice {
   /** Name the size of the sheet; maps with names of their own need not be heads. @param {number} layers @param {number} heads */
   sizeOf(layers, heads) {
     const named = layers === 1 && this.source.document.head_names.length > 0;
-    return named ? counted(heads, "map") : `${counted(layers, "layer")} × ${counted(heads, "head")}`;
+    return named ? formatCount(heads, "map") : `${formatCount(layers, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** Describe what is shown. @param {string} mode */
   caption(mode) {
-    const marked = this.store.get("marked");
+    const selected = this.store.get("selected_heads");
     const { layers, heads } = this.shape;
     const { length } = this.source.parts;
     const step = this.arrange === "steps" ? ` (${this.partIndex + 1} of ${length})` : "";
     const part = length > 1 && this.arrange !== "compare" ? `${this.part.name}${step}, ` : "";
     if (mode === "sheet")
-      return `${part}${this.sizeOf(layers, heads)}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
+      return `${part}${this.sizeOf(layers, heads)}${selected.length ? `, ${selected.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");
-    if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
-    const how = mode === "lines" ? "" : `${this.store.get("combine")} of `;
-    return `${part}${how}heads ${marked.map((at) => at.join(".")).join(", ")}`;
+    if (selected.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
+    const how = mode === "lines" ? "" : `${this.store.get("combine_heads")} of `;
+    return `${part}${how}heads ${selected.map((at) => at.join(".")).join(", ")}`;
   }
 }
 

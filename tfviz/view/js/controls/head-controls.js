@@ -1,7 +1,8 @@
 // A component with the controls above a view of heads: mode, part, layer and heads, and how several heads are combined.
 
 import { checkbox, h, select, slider, tabs } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { NO_LOCKS } from "../base/locks.js";
+import { formatNumber } from "../base/numbers.js";
 import { stepPlayer } from "./step-player.js";
 
 /** @import { HeadMode, HeadsState } from "../documents.js" */
@@ -15,7 +16,7 @@ export const MODES = [
   ["words", "Words"],
   ["picture", "On the picture"],
 ];
-/** @type {[HeadsState["hide"], string][]} */
+/** @type {[HeadsState["hide_keys"], string][]} */
 const HIDDEN_KEYS = [
   ["nothing", "nothing"],
   ["first", "the first key"],
@@ -23,7 +24,7 @@ const HIDDEN_KEYS = [
   ["sinks", "sinks"],
   ["chosen", "locked keys"],
 ];
-/** @type {[HeadsState["combine"], string][]} */
+/** @type {[HeadsState["combine_heads"], string][]} */
 const COMBINATIONS = [
   ["mean", "mean"],
   ["max", "maximum"],
@@ -50,10 +51,17 @@ export class HeadControls {
     this.theme = theme;
     /** @type {<Name extends keyof HeadsState>(name: Name) => (value: HeadsState[Name]) => void} */
     const set = (name) => (value) => store.set(/** @type {Partial<HeadsState>} */ ({ [name]: value }));
-    /** @param {HeadsState["hide"]} kind */
-    const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
+    /** @param {HeadsState["hide_keys"]} kind */
+    const hide = (kind) =>
+      store.set({
+        hide_keys: kind,
+        hidden_keys: kind === "chosen" ? store.get("locked_columns") : [],
+        locked_columns: [],
+      });
     /** @param {boolean} merged */
-    const merge = (merged) => store.set({ merged, rows: [], cols: [] });
+    const merge = (merged) => store.set({ merge_subwords: merged, ...NO_LOCKS });
+    /** @type {<Name extends keyof HeadsState>(name: Name, title: string, options: [HeadsState[Name], string][]) => any} */
+    const menu = (name, title, options) => select(title, options, store.get(name), set(name));
     /** @type {Record<string, { element: HTMLElement, show(value: any): void }>} */
     this.controls = {
       mode: tabs(
@@ -63,19 +71,19 @@ export class HeadControls {
         set("mode"),
       ),
       part: this.partControl(choice.source.parts),
-      combine: select("Together", COMBINATIONS, store.get("combine"), set("combine")),
-      direction: select("Show", DIRECTIONS, store.get("direction"), set("direction")),
+      combine_heads: menu("combine_heads", "Together", COMBINATIONS),
+      direction: menu("direction", "Show", DIRECTIONS),
       min_weight: slider("At least", {
         min: 0,
         max: Math.max(0.5, store.get("min_weight")),
         step: 0.01,
         value: store.get("min_weight"),
-        text: (value) => formatted(value, 3),
+        text: (value) => formatNumber(value, 3),
         choose: set("min_weight"),
       }),
       max_links: slider("Strongest", { min: 1, max: 20, value: store.get("max_links"), choose: set("max_links") }),
-      hide: select("Hide", HIDDEN_KEYS, store.get("hide"), hide),
-      merged: checkbox("whole words", store.get("merged"), merge),
+      hide_keys: select("Hide", HIDDEN_KEYS, store.get("hide_keys"), hide),
+      merge_subwords: checkbox("whole words", store.get("merge_subwords"), merge),
     };
     this.layer = h("div", { class: "layer" });
     this.layerCount = 0;
@@ -91,7 +99,7 @@ export class HeadControls {
   partControl(parts) {
     const value = this.store.get("part");
     /** @param {number} part */
-    const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
+    const start = (part) => this.store.set({ part, selected_heads: [], ...NO_LOCKS, hidden_keys: [] });
     /** @type {[number, string][]} */
     const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
     const few = parts.length <= MAX_BUTTONS && names.join("").length <= MAX_BUTTON_LETTERS;
@@ -129,12 +137,12 @@ export class HeadControls {
     return {
       mode: isTable,
       part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
-      combine: store.get("marked").length < 2 || mode("sheet", "lines"),
+      combine_heads: store.get("selected_heads").length < 2 || mode("sheet", "lines"),
       direction: !mode("words", "picture") && !(mode("sheet") && choice.hasPicture),
       min_weight: !mode("lines"),
       max_links: !mode("lines"),
-      hide: isTable || mode("sheet") || Boolean(choice.part.top),
-      merged: mode("sheet", "picture") || !choice.part.groups,
+      hide_keys: isTable || mode("sheet") || Boolean(choice.part.top),
+      merge_subwords: mode("sheet", "picture") || !choice.part.groups,
     };
   }
 
@@ -143,7 +151,7 @@ export class HeadControls {
     const { store } = this;
     if (!this.layerList || this.layerCount !== count) {
       const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
-      this.layerList = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
+      this.layerList = select("Layer", numbers, 0, (layer) => store.set({ layer, selected_heads: [] }));
       this.layer.replaceChildren(this.layerList.element);
       this.layerCount = count;
     }
@@ -159,7 +167,7 @@ export class HeadControls {
     }
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
-      const ink = this.choice.inkOf(layer, head);
+      const ink = this.choice.colourIndex(layer, head);
       chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.headColour(ink));
     });
   }
@@ -169,7 +177,7 @@ export class HeadControls {
     /** @param {MouseEvent} event */
     const onclick = (event) => {
       if (event.shiftKey || event.ctrlKey || event.metaKey) this.toggle(head);
-      else this.store.set({ head, marked: [] });
+      else this.store.set({ head, selected_heads: [] });
     };
     const title = "Shift or Ctrl: together with others";
     return h("button", { type: "button", class: "chip", title, "aria-label": `head ${head}`, onclick }, String(head));
@@ -183,11 +191,11 @@ export class HeadControls {
   toggle(head, layer = this.store.get("layer")) {
     const { store } = this;
     const sheet = store.get("mode") === "sheet";
-    const selected =
-      sheet || store.get("marked").length ? store.get("marked") : [[store.get("layer"), store.get("head")]];
+    const several = store.get("selected_heads");
+    const selected = sheet || several.length ? several : [[store.get("layer"), store.get("head")]];
     const without = selected.filter(([l, other]) => l !== layer || other !== head);
-    const marked = without.length < selected.length ? without : [...selected, [layer, head]];
-    if (marked.length === 1 && !sheet) store.set({ layer: marked[0][0], head: marked[0][1], marked: [] });
-    else store.set({ marked });
+    const heads = without.length < selected.length ? without : [...selected, [layer, head]];
+    if (heads.length === 1 && !sheet) store.set({ layer: heads[0][0], head: heads[0][1], selected_heads: [] });
+    else store.set({ selected_heads: heads });
   }
 }

@@ -1,8 +1,8 @@
 // Functions that write the values a view shows as an HTML table and as CSV.
 
 import { h } from "../base/elements.js";
-import { ABSENT, OPEN } from "../base/grid.js";
-import { formatted, exportedNumber } from "../base/numbers.js";
+import { ABSENT, ALLOWED } from "../base/grid.js";
+import { formatNumber, exportedNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -25,18 +25,11 @@ const heading = (scope, text) => h("th", { scope }, text);
  */
 export function table({ name, grid, axes = ["query", "key"] }) {
   if (grid.rows.length * grid.cols.length > MAX_CELLS) return topKeysTable(grid, axes, name);
-  const head = h(
-    "tr",
-    {},
-    heading("col", `${axes[0]} ↓ ${axes[1]} →`),
-    ...grid.cols.map((word) => heading("col", label(word))),
-  );
-  const rows = grid.rows.map((word, row) =>
-    h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, cellText(grid, row, col)))),
-  );
-  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => cellText(grid, row, col) === FORBIDDEN_TEXT));
-  const caption = masked ? withName(name, `${FORBIDDEN_TEXT} may not look`) : name;
-  return h("table", {}, caption && h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows));
+  const rows = grid.rows.map((word, row) => [label(word), ...grid.cols.map((_, col) => cellText(grid, row, col))]);
+  const caption = rows.some((cells) => cells.includes(FORBIDDEN_TEXT, 1))
+    ? withName(name, `${FORBIDDEN_TEXT} may not look`)
+    : name;
+  return tableElement(caption, [`${axes[0]} ↓ ${axes[1]} →`, ...grid.cols.map((word) => label(word))], rows);
 }
 
 /**
@@ -49,20 +42,14 @@ function topKeysTable(grid, axes, name) {
   const rows = grid.rows.slice(0, MAX_ROWS).map((word, row) => {
     const pairs = grid
       .strongestPairs(row, "row", MAX_KEYS)
-      .map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
-    return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
+      .map(([col, value]) => `${label(grid.cols[col])} ${formatNumber(value)}`);
+    return [`${row} ${label(word)}`, pairs.join(", ") || "–"];
   });
   const caption =
     grid.rows.length > MAX_ROWS
       ? `the first ${MAX_ROWS} of ${grid.rows.length} rows; CSV has them all`
       : `the ${MAX_KEYS} strongest of each row; CSV has them all`;
-  return h(
-    "table",
-    {},
-    h("caption", {}, withName(name, caption)),
-    h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))),
-    h("tbody", {}, ...rows),
-  );
+  return tableElement(withName(name, caption), [axes[0], `${axes[1]} with weight`], rows, "text");
 }
 
 /**
@@ -71,28 +58,39 @@ function topKeysTable(grid, axes, name) {
  * @param {(layer: number, head: number) => string} value
  */
 export function headTable(part, value) {
-  const head = h(
-    "tr",
-    {},
-    heading("col", "layer ↓ head →"),
-    ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))),
-  );
-  const rows = Array.from({ length: part.layers }, (_, layer) =>
-    h(
-      "tr",
-      {},
-      heading("row", String(layer)),
-      ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i))),
-    ),
-  );
-  return h(
-    "table",
-    {},
-    h("caption", {}, "weight of the strongest key, mean over the queries"),
-    h("thead", {}, head),
-    h("tbody", {}, ...rows),
+  const heads = [...Array(part.heads).keys()];
+  const rows = Array.from({ length: part.layers }, (_, layer) => [
+    `${layer}`,
+    ...heads.map((head) => value(layer, head)),
+  ]);
+  return tableElement(
+    "weight of the strongest key, mean over the queries",
+    ["layer ↓ head →", ...heads.map(String)],
+    rows,
   );
 }
+
+/**
+ * Make a table of texts.
+ * @param {string} caption
+ * @param {string[]} head the names of the columns
+ * @param {string[][]} rows the name of each, then its cells
+ * @param {string} [kind] the class of its cells
+ */
+export const tableElement = (caption, head, rows, kind) =>
+  h(
+    "table",
+    {},
+    caption && h("caption", {}, caption),
+    h("thead", {}, h("tr", {}, ...head.map((text) => heading("col", text)))),
+    h(
+      "tbody",
+      {},
+      ...rows.map(([name, ...cells]) =>
+        h("tr", {}, heading("row", name), ...cells.map((text) => h("td", { class: kind }, text))),
+      ),
+    ),
+  );
 
 /**
  * Write a cell of a table: its number, or a sign where there is none.
@@ -102,7 +100,7 @@ export function headTable(part, value) {
  */
 function cellText(grid, row, col) {
   const kind = grid.stateAt(row, col);
-  if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));
+  if (kind === ALLOWED || !Number.isFinite(grid.at(row, col))) return formatNumber(grid.at(row, col));
   return kind === ABSENT ? "" : FORBIDDEN_TEXT;
 }
 
@@ -125,7 +123,9 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) => (grid.hasState(row, col, OPEN) ? exportedNumber(grid.at(row, col)) : ""));
+    const cells = grid.cols.map((_, col) =>
+      grid.hasState(row, col, ALLOWED) ? exportedNumber(grid.at(row, col)) : "",
+    );
     lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";

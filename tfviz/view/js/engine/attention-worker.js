@@ -1,8 +1,8 @@
-// A worker that computes attention weights. It loads heads { query, key, scale, rule }, and for a range { rows, cols,
+// A worker that computes attention weights. It loads heads { query, key, scale, keyRanges }, and for a range { rows, cols,
 // poolSize } of a head returns the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.js" */
-/** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, rule: ArrayLike<number> | null }} HeadSpec */
+/** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, keyRanges: ArrayLike<number> | null }} HeadSpec */
 /** @typedef {{ rows: [number, number], cols: [number, number], poolSize: number }} Range */
 
 import { Products } from "./products.js";
@@ -32,15 +32,15 @@ export function serve(endpoint) {
 /** The queries and keys of one head, from which weights are computed row by row. */
 class Head {
   /**
-   * @param {HeadSpec} head its rule: for each query the first key that it may see, then for each the end of its keys
+   * @param {HeadSpec} head its key ranges: for each query the first key that it may see, then for each the end of its keys
    * @param {Uint8Array} bytes
    */
-  constructor({ query, key, scale, rule }, bytes) {
+  constructor({ query, key, scale, keyRanges }, bytes) {
     this.queries = query.shape[0];
     this.keys = key.shape[0];
     this.width = key.shape[1];
     this.scale = scale;
-    this.rule = rule;
+    this.keyRanges = keyRanges;
     this.query = /** @type {Float32Array} */ (weightOf(query, bytes).data);
     this.key = /** @type {Float32Array} */ (weightOf(key, bytes).data);
     this.logSums = new Float64Array(this.queries).fill(NaN); // of each row's exponentials, once they are known
@@ -82,8 +82,8 @@ class Head {
    * @param {Uint8Array} codes
    */
   encodeRow(query, scores, start, [left, right], poolSize, codes) {
-    const { rule, scale, queries } = this;
-    const [first, end] = rule ? [rule[query], rule[queries + query]] : [0, this.keys];
+    const { keyRanges, scale, queries } = this;
+    const [first, end] = keyRanges ? [keyRanges[query], keyRanges[queries + query]] : [0, this.keys];
     if (Number.isNaN(this.logSums[query]))
       this.logSums[query] = logSumExp(scores.subarray(first - start, end - start), scale);
     const logSum = this.logSums[query];

@@ -131,14 +131,14 @@ const resultOf =
     operation(machine, ...args)[i];
 
 /** By how many numbers are not 0. @type {(holds: (count: number, length: number) => boolean) => Operation} */
-const counted =
+const reduceByCount =
   (holds) =>
   (machine, tensor, axes = null, keepdim = false) =>
     reduce(machine, tensor, axes, keepdim, "bool", (data, start, end) =>
       Number(holds(countNonzero(data, start, end), end - start)),
     );
-const any = counted((count) => count > 0);
-const all = counted((count, length) => count === length);
+const any = reduceByCount((count) => count > 0);
+const all = reduceByCount((count, length) => count === length);
 
 /** @type {Record<number, Reduction>} */
 const NORM_FUNCTIONS = {

@@ -6,17 +6,17 @@ import { TraitStore, widget } from "../base/widget.js";
 import { Explorer } from "../stages/explorer.js";
 
 export default widget((host, model, kernel) => {
-  const described = model.get("document");
+  const document = model.get("document");
   const { buffer, byteOffset, byteLength } = model.get("data");
   const source = new HeadSource(
-    described,
+    document,
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {
       const { poolSize, ...range } = where;
-      const { pieces } = await kernel.ask({ part, layer, head, ...range, pool_size: poolSize });
+      const { buffers: pieces } = await kernel.ask({ part, layer, head, ...range, pool_size: poolSize });
       return inflated(pieces[0]);
     },
   );
-  const store = new TraitStore(model, Object.keys(described.state));
+  const store = new TraitStore(model, Object.keys(document.state));
   return new Explorer(host, source, store, { page: () => kernel.page() });
 });

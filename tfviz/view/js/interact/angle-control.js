@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 
@@ -71,7 +71,7 @@ export class AngleControl extends Control {
     const [x, y] = [middle + radius * Math.cos(value), middle - radius * Math.sin(value)];
     pen.line(middle, middle, x, y, { stroke: this.theme.focus, lineWidth: 2 });
     pen.dot(x, y, 5, { fill: this.theme.focus });
-    this.output.value = `${this.describe(value)}, ${formatted(value)} rad`;
+    this.output.value = `${this.describe(value)}, ${formatNumber(value)} rad`;
     this.canvas.setAttribute("aria-valuenow", String(Math.round(value / RADIANS_PER_DEGREE)));
     this.canvas.setAttribute("aria-valuetext", this.output.value);
   }

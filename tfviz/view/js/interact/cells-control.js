@@ -1,9 +1,8 @@
 // A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
-import { formatted } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
@@ -260,4 +259,4 @@ export class CellsControl extends TableControl {
 }
 
 /** @param {number} value */
-const digits = (value) => formatted(value, 4);
+const digits = (value) => formatNumber(value, 4);

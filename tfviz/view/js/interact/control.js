@@ -3,9 +3,8 @@
 // function's argument, or `choice(value)` the program to run; `describe(value)` and `words(value)` return texts for
 // pictures.
 
-import { clamp } from "../base/clamp.js";
 import { checkbox, h, select, slider } from "../base/elements.js";
-import { formatted, stepped } from "../base/numbers.js";
+import { clamp, formatNumber, formatStep } from "../base/numbers.js";
 import { excerpt, label, quotedExcerpt } from "../base/visible-text.js";
 
 /** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.js" */
@@ -87,7 +86,7 @@ class SliderControl extends Control {
     this.element = this.field.element;
     this.zero = clamp(-low / (high - low), 0, 1);
     const isSigned = this.zero > 0 && this.zero < 1;
-    const ends = (isSigned ? [low, 0, high] : [low, high]).map((end) => h("span", {}, formatted(end, 6)));
+    const ends = (isSigned ? [low, 0, high] : [low, high]).map((end) => h("span", {}, formatNumber(end, 6)));
     this.element.append(h("span", { class: "ends", "aria-hidden": "true" }, ...ends));
     this.element.classList.toggle("signed", isSigned);
     this.element.style.setProperty("--zero", String(this.zero));
@@ -103,7 +102,7 @@ class SliderControl extends Control {
 
   /** @param {SliderSpec["start"]} value */
   describe(value) {
-    return stepped(Number(value), this.spec.step);
+    return formatStep(Number(value), this.spec.step);
   }
 
   /** @param {SliderSpec["start"]} value */

@@ -8,11 +8,9 @@ import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
 import { table } from "../controls/table.js";
-import { CONTROLS } from "./control-kinds.js";
+import { CONTROLS, PANELS } from "./kinds.js";
 import INTERACT_CSS from "./interact.css";
-import { KeyPanel, scaleKeys } from "./key-panel.js";
-import { KEYS_HELP } from "./keys-help.js";
-import { PANELS } from "./panel-kinds.js";
+import { LegendPanel, scaleLegends } from "./legend-panel.js";
 import { scalesOf } from "./scales.js";
 import { sentences, statedCells } from "./sentences.js";
 
@@ -49,6 +47,20 @@ const INSTRUCTIONS = {
   switch: "tick the box",
 };
 
+/** The keys to explain: [the kind of control, the key, what it does]. */
+const KEYS_HELP = [
+  ["slider", "left, right", "turn a slider; Home and End: all the way"],
+  ["points", "arrows on a point", "move it; with Shift by ten steps"],
+  ["cells", "arrows in the table", "go from number to number"],
+  ["cells", "+ − on a number", "change it by a step; with Shift by ten"],
+  ["cells", "digits, Enter", "type a number; Enter keeps it, Escape does not"],
+  ["switches", "arrows in the table", "go from switch to switch"],
+  ["switches", "Space, Enter", "turn it on or off; a mouse that is dragged turns all it meets"],
+  ["order", "Alt with arrows", "move a word; or Space, arrows, Space"],
+  ["angle", "arrows on a dial", "turn it by 5°; with Shift by 1°, Page up and down by 45°, Home to 0°"],
+  ["", "arrows on a picture", "read its numbers one by one; Home, End: first, last"],
+];
+
 /**
  * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
  * results by name, or of null if a later call made this one obsolete.
@@ -58,8 +70,8 @@ export class Instrument {
   values = {};
   /** @type {Panel[]} */
   panelViews = [];
-  /** @type {KeyPanel[]} */
-  keyViews = [];
+  /** @type {LegendPanel[]} */
+  legendPanels = [];
   /** @type {Map<string, Tensor>} what the panels showed before, by their keys */
   earlierTensors = new Map();
   /** @type {Record<string, Tensor> | null} */
@@ -70,8 +82,8 @@ export class Instrument {
   computed = null;
   changed = "";
   resting = "";
-  requestedTurn = 0;
-  computedTurn = 0;
+  requestedNumber = 0;
+  computedNumber = 0;
   ended = false;
   zoom = 1;
   close = () => {};
@@ -251,12 +263,12 @@ export class Instrument {
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;
-    const turn = ++this.requestedTurn;
+    const requestNumber = ++this.requestedNumber;
     this.stage.ariaBusy = "true";
     try {
       const outputs = key === this.computed ? this.outputs : await this.answer(values);
-      if (!outputs || this.ended || turn < this.computedTurn) return undefined; // a later change is being computed, or done
-      this.computedTurn = turn;
+      if (!outputs || this.ended || requestNumber < this.computedNumber) return undefined; // a later change is being computed, or done
+      this.computedNumber = requestNumber;
       const [before, last] = [this.outputs, this.values];
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
@@ -267,7 +279,7 @@ export class Instrument {
       this.requested = this.computed; // the same values may be tried again
       this.frame.announce(/** @type {Error} */ (error).message);
     } finally {
-      if (turn === this.requestedTurn) this.stage.ariaBusy = "false";
+      if (requestNumber === this.requestedNumber) this.stage.ariaBusy = "false";
     }
     return undefined;
   }
@@ -308,32 +320,22 @@ export class Instrument {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { kind, positions, filled, top, axes, mark, ends, expected, hatched, unit, budget, sentence } = panel;
+      const { result, kind, rows, cols, positions, ends, hatched } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
-        kind,
-        rows: this.axisWords(panel.rows, "rows"),
-        cols: this.axisWords(panel.cols, "cols"),
-        ...scales[panel.result],
+        ...panel,
+        rows: this.axisWords(rows, "rows"),
+        cols: this.axisWords(cols, "cols"),
+        ...scales[result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
-        filled,
-        top,
-        axes,
-        mark: mark ?? [],
-        ends,
-        expected,
-        hatched,
-        unit,
-        budget,
-        sentence,
         keyed: Boolean(ends ?? hatched),
       };
-      if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
+      if (tensor.shape.length < 3) yield { ...content, key: result, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)
           yield {
             ...content,
-            key: `${panel.result} ${at}`,
+            key: `${result} ${at}`,
             title: `${panel.title} ${at}`.trim(),
             tensor: tableAt(tensor, at),
           };
@@ -353,13 +355,13 @@ export class Instrument {
     this.stage.classList.toggle("beside", beside);
     this.picturePane.style.setProperty("--across", String(columnCount));
     const isNumber = (/** @type {Panel} */ panel) => panel instanceof PANELS.number;
-    const keys = scaleKeys(parts);
-    this.keyViews = keys.map((_, i) => this.keyViews[i] ?? new KeyPanel(this.frame.theme));
-    keep(this.picturePane, [...this.panelViews.filter((panel) => !isNumber(panel)), ...this.keyViews]);
+    const legends = scaleLegends(parts);
+    this.legendPanels = legends.map((_, i) => this.legendPanels[i] ?? new LegendPanel(this.frame.theme));
+    keep(this.picturePane, [...this.panelViews.filter((panel) => !isNumber(panel)), ...this.legendPanels]);
     keep(this.numberPane, this.panelViews.filter(isNumber));
-    for (const one of [...this.panelViews, ...this.keyViews]) one.zoom = this.zoom;
+    for (const one of [...this.panelViews, ...this.legendPanels]) one.zoom = this.zoom;
     for (const one of this.panelViews) one.stacked = columnCount === 1;
-    keys.forEach((key, i) => this.keyViews[i].show(key));
+    legends.forEach((legend, i) => this.legendPanels[i].show(legend));
     const stated = statedCells(parts);
     parts.forEach((part, i) => {
       const width = isNumber(this.panelViews[i]) ? this.zoom * NUMBERS_WIDTH : columnWidth;
@@ -379,12 +381,12 @@ export class Instrument {
       textWidth(line, 12) > available
         ? `${line.slice(0, Math.max(20, Math.floor((line.length * available) / textWidth(line, 12)) - 1))}…`
         : line;
-    const placed = [...this.panelViews, ...this.keyViews].map((panel) => {
+    const placed = [...this.panelViews, ...this.legendPanels].map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       const { top: above } = panel.element.getBoundingClientRect();
       const place = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
       const moved = [place[0], place[1] + CAPTION_HEIGHT, place[2] + CAPTION_HEIGHT];
-      return /** @type {[Panel | KeyPanel, number, number, number]} */ ([panel, ...moved]);
+      return /** @type {[Panel | LegendPanel, number, number, number]} */ ([panel, ...moved]);
     });
     return {
       width: Math.max(textWidth(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
@@ -408,7 +410,7 @@ export class Instrument {
 /**
  * Put the elements of panels into a place, unless they are there already.
  * @param {HTMLElement} place
- * @param {(Panel | KeyPanel)[]} panels
+ * @param {(Panel | LegendPanel)[]} panels
  */
 function keep(place, panels) {
   place.hidden = !panels.length;

@@ -29,7 +29,7 @@ export class KernelInstrument extends Instrument {
     for (const control of Object.values(this.controls))
       if (control.spec.kind === "text") control.input(values[control.spec.name]);
     return this.channel.run(async () => {
-      const { content, pieces } = await this.kernel.ask({ values });
+      const { content, buffers: pieces } = await this.kernel.ask({ values });
       return unpacked(content.results, ([start, length]) => pieces[0].slice(start, start + length));
     });
   }

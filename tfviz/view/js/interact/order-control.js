@@ -1,18 +1,15 @@
 // A control for the order of words, which are dragged. The buttons stay in place while their words are exchanged, so
 // that the element with the pointer or the focus is never removed from the page.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
-import { consume } from "../base/events.js";
+import { ARROW_STEPS, consume } from "../base/events.js";
+import { clamp } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
 import { Control } from "./control.js";
 
 /** @import { OrderSpec } from "../documents.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @import { Named } from "./control.js" */
-
-/** @type {Record<string, number>} */
-const ARROW_KEY_STEPS = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
 
 /** A row of words that can be reordered by pointer or keys. @extends {Control<OrderSpec>} */
 export class OrderControl extends Control {
@@ -66,7 +63,8 @@ export class OrderControl extends Control {
 
   /** @param {KeyboardEvent} event @param {number} place */
   press(event, place) {
-    const step = ARROW_KEY_STEPS[event.key];
+    const [down, right] = ARROW_STEPS[event.key] ?? [0, 0];
+    const step = down + right;
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
     const to = clamp(place + step, 0, this.buttons.length - 1);

@@ -2,26 +2,12 @@
 // mouse and keys.
 
 import { chartCanvas } from "../base/elements.js";
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted, unitSuffix } from "../base/numbers.js";
+import { clamp, formatNumber, unitSuffix } from "../base/numbers.js";
 import { h } from "../base/elements.js";
 import { CanvasPen } from "../base/pen.js";
 import { excerpt, quoted } from "../base/visible-text.js";
-
-/** Defaults by which `show` resets optional fields. */
-const OPTIONAL_CONTENT = {
-  axes: undefined,
-  mark: [],
-  unit: undefined,
-  budget: undefined,
-  top: undefined,
-  ends: undefined,
-  expected: undefined,
-  keyed: false,
-  stated: null,
-};
 
 /** @import { ScaleKind } from "../documents.js" */
 /** @import { Box, Pen, Point, Tensor } from "../types.js" */
@@ -53,7 +39,7 @@ const OPTIONAL_CONTENT = {
 export const FONT_SIZE = 13; // pixels of the words of a drawing
 
 /**
- * A drawing of one result. A subclass implements `place(width)`, which sets width, height, `size` (the numbers of rows
+ * A drawing of one result. A subclass implements `layout(width)`, which sets width, height, `size` (the numbers of rows
  * and columns for the cursor) and `grid` (the values for table and CSV); `paint(pen)`; `cellAt(x, y)`, the cell at a
  * point; `box(cell)`, its corner and size; `cellName(cell)`, its name in words.
  */
@@ -94,7 +80,7 @@ export class Panel {
   stated = null;
   /** Whether the pictures stand one below another. */
   stacked = false;
-  /** Set by place(). */
+  /** Set by layout(). */
   width = 0;
   height = 0;
   size = [0, 0];
@@ -106,6 +92,9 @@ export class Panel {
   constructor(theme, announce) {
     this.theme = theme;
     this.announce = announce;
+    const { axes, mark, unit, budget, top, ends, expected, keyed, stated } = this;
+    /** What `show` resets optional content to. */
+    this.defaults = { axes, mark, unit, budget, top, ends, expected, keyed, stated };
     this.canvas = chartCanvas("");
     this.caption = h("figcaption");
     this.element = h("figure", { class: "result" }, this.caption, this.canvas);
@@ -114,17 +103,17 @@ export class Panel {
 
   /** @param {PanelContent} content @param {number} width */
   show(content, width) {
-    Object.assign(this, OPTIONAL_CONTENT, content);
+    Object.assign(this, this.defaults, content);
     this.caption.textContent = excerpt(this.title, 120);
     this.caption.hidden = !this.title;
     this.canvas.setAttribute("aria-label", `${excerpt(this.title || "result", 60)}: arrows move over its numbers`);
-    this.place(width / this.zoom);
+    this.layout(width / this.zoom);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => clamp(at, 0, this.size[axis] - 1));
     this.draw();
   }
 
   /** @abstract @param {number} _width */
-  place(_width) {}
+  layout(_width) {}
 
   /** @abstract @param {Pen} _pen */
   paint(_pen) {}
@@ -159,7 +148,7 @@ export class Panel {
 
   /** Write a number with its unit. @param {number} value */
   measured(value) {
-    return this.withUnit(formatted(value));
+    return this.withUnit(formatNumber(value));
   }
 
   /** @param {string} text of a number */
@@ -184,11 +173,11 @@ export class Panel {
     let [max, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
       const change = Math.abs(value - before.data[i]);
-      if (change > max && Number.isFinite(change) && formatted(value) !== formatted(before.data[i]))
+      if (change > max && Number.isFinite(change) && formatNumber(value) !== formatNumber(before.data[i]))
         [max, at] = [change, i];
     });
     if (at < 0) return "";
-    const previous = formatted(before.data[at]);
+    const previous = formatNumber(before.data[at]);
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${previous})`;
   }
 

@@ -1,6 +1,6 @@
 // Panels that draw results in a plane: arrows from the origin, points, and graphs of nodes and edges.
 
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
 import { textWidth } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
@@ -8,7 +8,7 @@ import { Plane, ARROW_STOPS, arrowTo } from "./plane.js";
 import { inkOf } from "../base/theme.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 
-/** @import { Box, LineLook, Pen, Point, Tensor } from "../types.js" */
+/** @import { Box, LineStyle, Pen, Point, Tensor } from "../types.js" */
 
 const PLANE_SIDE = 380;
 const TOP_OFFSET = -10; // no names stand at the top of the plane
@@ -27,7 +27,7 @@ class PlanePanel extends Panel {
   words = [];
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
     this.side = Math.min(PLANE_SIDE, width);
@@ -69,7 +69,7 @@ class PlanePanel extends Panel {
   /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
+    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatNumber(x)}, ${formatNumber(y)})`;
   }
 
   /** @param {Tensor} [before] */
@@ -77,7 +77,7 @@ class PlanePanel extends Panel {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     const distances = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
     const row = distances.indexOf(Math.max(...distances));
-    const previous = `(${formatted(before.data[2 * row])}, ${formatted(before.data[2 * row + 1])})`;
+    const previous = `(${formatNumber(before.data[2 * row])}, ${formatNumber(before.data[2 * row + 1])})`;
     return row < 0 || this.reading([row]).endsWith(previous)
       ? ""
       : `${this.reading([row])} (was ${previous.slice(1, -1)})`;
@@ -124,7 +124,7 @@ export class GraphPanel extends Panel {
   words = [];
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const [count] = this.tensor.shape;
     this.size = [count, count];
     this.words = wordsFor(this.rows, count);
@@ -155,16 +155,16 @@ export class GraphPanel extends Panel {
   paint(pen) {
     const { theme } = this;
     for (const [from, to, value, share] of this.edges()) {
-      const look = {
+      const style = {
         stroke: theme.headColour(value < 0 ? 6 : 5),
         lineWidth: 0.5 + 3.5 * share,
         alpha: 0.25 + 0.75 * share,
       };
       const [start, end] = [this.plane.at(this.nodes[from]), this.plane.at(this.nodes[to])];
-      if (from === to) ring(pen, start, look);
+      if (from === to) ring(pen, start, style);
       else {
         const [outer, inner] = between(start, end);
-        arrowTo(pen, outer, inner, look);
+        arrowTo(pen, outer, inner, style);
       }
     }
     this.words.forEach((word, i) => {
@@ -218,14 +218,14 @@ function between([x1, y1], [x2, y2]) {
   ];
 }
 
-/** @param {Pen} pen @param {Point} middle @param {LineLook} look */
-function ring(pen, [x, y], look) {
+/** @param {Pen} pen @param {Point} middle @param {LineStyle} style */
+function ring(pen, [x, y], style) {
   const around = Array.from({ length: 37 }, (_, i) => [
     x + 9 * Math.sin((i * Math.PI) / 18),
     y - 17 - 9 * Math.cos((i * Math.PI) / 18),
   ]);
   for (let i = 0; i < 36; i++) {
     const [[x1, y1], [x2, y2]] = [around[i], around[i + 1]];
-    pen.line(x1, y1, x2, y2, look);
+    pen.line(x1, y1, x2, y2, style);
   }
 }

@@ -1,12 +1,11 @@
 // A square of the plane: conversion between its points and pixels, its axes, and labels that do not
 // overlap.
 
-import { clamp } from "../base/clamp.js";
-import { formatted } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
-/** @import { LineLook, Pen, Point } from "../types.js" */
+/** @import { LineStyle, Pen, Point } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
 
@@ -92,9 +91,9 @@ export class Plane {
     pen.line(middle - half, floor, middle + half, floor, { stroke: theme.line });
     pen.line(left, down - half, left, down + half, { stroke: theme.line });
     const style = { fill: theme.soft, size: 12 };
-    pen.text(middle + half, down + half + 11, formatted(limit, 3), { ...style, align: "right" });
-    pen.text(middle - half, down + half + 11, formatted(low, 3), style);
-    pen.text(middle, down + half + 11, formatted(centre, 3), { ...style, align: "center" });
+    pen.text(middle + half, down + half + 11, formatNumber(limit, 3), { ...style, align: "right" });
+    pen.text(middle - half, down + half + 11, formatNumber(low, 3), style);
+    pen.text(middle, down + half + 11, formatNumber(centre, 3), { ...style, align: "center" });
     if (names[0]) pen.text(middle + half / 2, down + half + 11, `${names[0]} →`, { ...style, align: "center" });
     if (names[1]) pen.text(left - 4, down - half - 8, `${names[1]} ↑`, style); // above the arrows
   }
@@ -189,7 +188,7 @@ function boxBeside(spot, size, direction, distance) {
  * @param {Pen} pen
  * @param {Point} from
  * @param {Point} to
- * @param {LineLook} look
+ * @param {LineStyle} style
  */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, lineWidth = 2, alpha = 1 }) {
   const length = Math.hypot(x2 - x1, y2 - y1);

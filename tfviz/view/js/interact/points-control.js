@@ -1,9 +1,8 @@
 // A control for points in the plane, which are dragged or moved by arrow keys.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { ARROW_STEPS, consume, hasModifier, pointIn } from "../base/events.js";
-import { formatted } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 import { Plane } from "./plane.js";
@@ -22,7 +21,7 @@ const UNUSED_TOP = 10; // no names stand at the top of the plane
 const SHIFT_STEPS = 10; // steps of an arrow key with Shift
 
 /** @param {number} value */
-const coordinate = (value) => formatted(value, 3);
+const coordinate = (value) => formatNumber(value, 3);
 
 /** A square with a button for each point. @extends {Control<PointsSpec>} */
 export class PointsControl extends Control {

@@ -1,7 +1,7 @@
 // Functions that choose the colour scale of a result and its limit, by the same rule as `result_scale` in
 // `tfviz/view/result_spec.py`.
 
-import { ABSENT, FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { ABSENT, FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 import { numbered } from "../base/patch-grid.js";
 import { roundUp } from "../base/axis-ticks.js";
 
@@ -64,16 +64,16 @@ export function rowsSumToOne(shape, data) {
  * @param {string[]} rows
  * @param {string[]} cols
  * @param {Numbers | number[]} data
- * @param {{ scale?: string, limit?: number }} look
+ * @param {{ scale?: string, limit?: number }} gridScale
  */
-export function gridOf(rows, cols, data, look) {
-  return Grid.of(rows, cols, data, Uint8Array.from(data, stateOf), look);
+export function gridOf(rows, cols, data, gridScale) {
+  return Grid.of(rows, cols, data, Uint8Array.from(data, stateOf), gridScale);
 }
 
 /** @param {number} value */
 function stateOf(value) {
   if (value === -Infinity) return FORBIDDEN;
-  return Number.isNaN(value) ? ABSENT : OPEN;
+  return Number.isNaN(value) ? ABSENT : ALLOWED;
 }
 
 /**

@@ -1,7 +1,7 @@
 // What a result shows, in a sentence: the author's own, with names in braces, or one made from the numbers. The rules and
 // the names are those of `tfviz/view/figures/sentences.py`.
 
-import { formatted, percent, unitSuffix } from "../base/numbers.js";
+import { formatNumber, percent, unitSuffix } from "../base/numbers.js";
 import { capital, excerpt, quoted, quotedExcerpt } from "../base/visible-text.js";
 import { rowsSumToOne, wordsFor } from "./scales.js";
 
@@ -83,9 +83,9 @@ export function defaultSentence(content) {
  */
 export function stackAnswer(sum, budget, unit) {
   const named = unitSuffix(unit);
-  if (budget === undefined) return formatted(sum) + named;
-  const digits = [2, 3, 4, 5].find((n) => formatted(sum, n) !== formatted(budget, n)) ?? 2;
-  return `${sum <= budget ? "Yes" : "No"}: ${formatted(sum, digits)} of ${formatted(budget, digits)}${named}`;
+  if (budget === undefined) return formatNumber(sum) + named;
+  const digits = [2, 3, 4, 5].find((n) => formatNumber(sum, n) !== formatNumber(budget, n)) ?? 2;
+  return `${sum <= budget ? "Yes" : "No"}: ${formatNumber(sum, digits)} of ${formatNumber(budget, digits)}${named}`;
 }
 
 /** @param {number[]} finite @param {number} count @param {Record<string, string>} known */
@@ -134,7 +134,7 @@ function facts(content) {
   const finite = data.filter(Number.isFinite);
   if (!finite.length) return null;
   /** @param {number} value */
-  const measured = (value) => formatted(value) + unitSuffix(unit);
+  const measured = (value) => formatNumber(value) + unitSuffix(unit);
   if (kind === "number") return { value: measured(data[0]), percent: inPercent(data[0]) };
   const [n, m] = tensor.shape.length === 2 ? tensor.shape : [1, data.length];
   const at = statedCell(content, data, n, m);
@@ -153,8 +153,10 @@ function facts(content) {
     second: hasSecond ? word(row, second) : "none",
     second_value: hasSecond ? measured(line[second]) : "",
     second_percent: hasSecond ? inPercent(line[second] / share) : "",
-    count: formatted(data.filter((value, i) => Number.isFinite(value) && value * (expected?.[i] ?? value) > 0).length),
-    of: formatted(data.length),
+    count: formatNumber(
+      data.filter((value, i) => Number.isFinite(value) && value * (expected?.[i] ?? value) > 0).length,
+    ),
+    of: formatNumber(data.length),
     sum: measured(sum),
     last: measured(data[m - 1]),
     last_of_second: n > 1 ? measured(data[2 * m - 1]) : "",

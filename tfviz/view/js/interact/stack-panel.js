@@ -26,7 +26,7 @@ export class StackPanel extends Panel {
   columnWidth = LAYOUT.column;
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const count = this.tensor.data.length;
     this.size = [count, 1];
     this.words = wordsFor(this.rows, count);
@@ -102,10 +102,10 @@ export class StackPanel extends Panel {
     const rows = Math.ceil(this.words.length / this.columnCount);
     const [x, y] = [Math.floor(i / rows) * this.columnWidth, this.namesTop + ((i % rows) + 0.5) * LAYOUT.row];
     pen.rect(x, y - 7, 14, 14, { fill: this.colour(i), radius: 2 });
-    const look = { fill: this.theme.ink, size: NAME.size };
-    pen.text(x + NAME.swatch, y, excerpt(word, 24), look);
+    const style = { fill: this.theme.ink, size: NAME.size };
+    pen.text(x + NAME.swatch, y, excerpt(word, 24), style);
     const right = x + this.columnWidth - NAME.apart;
-    pen.text(right, y, this.number(i), { ...look, bold: true, align: "right" });
+    pen.text(right, y, this.number(i), { ...style, bold: true, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */

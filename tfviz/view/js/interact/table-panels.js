@@ -1,8 +1,7 @@
 // Panels that draw results in rows and columns: heatmaps, bars, and a single number.
 
-import { clamp } from "../base/clamp.js";
 import { MAX_NUMBERED_CELLS } from "../base/grid.js";
-import { aligned, formatted } from "../base/numbers.js";
+import { clamp, formatAligned, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
 import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
@@ -11,7 +10,7 @@ import { gridOf, isBinary, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point, Tensor } from "../types.js" */
 /** @import { AnyGrid } from "../types.js" */
-/** @import { HeatmapLook } from "../stages/heatmap.js" */
+/** @import { HeatmapStyle } from "../stages/heatmap.js" */
 
 const COLUMN_NAMES_HEIGHT = 20; // of the names above a heatmap, where they lie flat
 const AXIS_NAMES_HEIGHT = 16; // of the names of both axes
@@ -25,10 +24,10 @@ const widestBold = (texts) => Math.max(0, ...texts.map((one) => textWidth(one, F
 /** A heatmap without a title, whose column labels are vertical only if they do not fit side by side. */
 class NumberHeatmap extends Heatmap {
   /** @param {AnyGrid} grid @param {number} width */
-  place(grid, width) {
+  layout(grid, width) {
     const { axes } = this;
     this.axes = ["", ""]; // their names stand above the words of the rows and take no width
-    super.place(grid, width);
+    super.layout(grid, width);
     this.axes = axes;
     Object.assign(this, { left: Math.min(0.4 * width, widest(this.labels[0]) + 10) });
     const nameWidth = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
@@ -51,13 +50,13 @@ class NumberHeatmap extends Heatmap {
   drawHeading(pen) {
     const [down, across] = this.axes;
     const [end, start] = this.headingPlaces;
-    const look = { fill: this.theme.soft, size: FONT_SIZE };
-    if (down) pen.text(end, 8, `${down} ↓`, { ...look, align: "right" });
-    if (across) pen.text(start, 8, `${across} →`, look);
+    const style = { fill: this.theme.soft, size: FONT_SIZE };
+    if (down) pen.text(end, 8, `${down} ↓`, { ...style, align: "right" });
+    if (across) pen.text(start, 8, `${across} →`, style);
   }
 
-  /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapLook} [look] */
-  drawMarks(pen, look = {}) {
+  /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapStyle} [style] */
+  drawMarks(pen, style = {}) {
     const { left, top, mapWidth, mapHeight, grid, theme } = this;
     const [cellWidth, cellHeight] = [mapWidth / grid.cols.length, mapHeight / grid.rows.length];
     const line = { stroke: theme.line, alpha: 0.5 };
@@ -67,7 +66,7 @@ class NumberHeatmap extends Heatmap {
       for (let row = 1; row < grid.rows.length; row++)
         pen.line(left, top + row * cellHeight, left + mapWidth, top + row * cellHeight, line);
     }
-    super.drawMarks(pen, look);
+    super.drawMarks(pen, style);
   }
 }
 
@@ -77,7 +76,7 @@ export class GridPanel extends Panel {
   map = new NumberHeatmap(this.theme, { axes: ["", ""], numbers: true });
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     const isSmall = n * m <= MAX_NUMBERED_CELLS;
@@ -90,7 +89,7 @@ export class GridPanel extends Panel {
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     [this.width, this.height] = [120, 24];
     if (!n || !m) return;
-    this.map.place(this.grid, width);
+    this.map.layout(this.grid, width);
     this.height = this.map.height;
     const right = this.map.left + this.map.mapWidth + (this.map.legend ? 72 : 8);
     this.width = Math.min(width, Math.max(right, this.map.headingPlaces[2] + 2));
@@ -167,7 +166,7 @@ export class BarPanel extends Panel {
   above = 0;
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     this.order = ordered(this.tensor.data, this.top);
     const count = this.order.length;
     this.size = [count, 1];
@@ -177,7 +176,7 @@ export class BarPanel extends Panel {
     this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     const most = count <= MAX_LARGE_BARS ? ROW_HEIGHTS.few : ROW_HEIGHTS.many;
     this.rowHeight = clamp(BARS_HEIGHT / Math.max(1, count), ROW_HEIGHTS.min, most);
-    this.numbers = aligned(this.values).map(
+    this.numbers = formatAligned(this.values).map(
       (text, i) => this.withUnit(text) + (this.verdict(i) && ` ${this.verdict(i)}`),
     );
     this.above = this.ends ? ENDS_HEIGHT : 0;
@@ -229,9 +228,9 @@ export class BarPanel extends Panel {
         radius: 3,
       });
       if (rowHeight < MIN_LABELLED_ROW_HEIGHT) return;
-      const look = { fill: theme.ink, size: FONT_SIZE, bold: this.stated?.[0] === this.order[i] };
-      pen.text(left - 10, middle, this.labels[i], { ...look, align: "right" });
-      pen.text(this.width - 5, middle, this.numbers[i], { ...look, align: "right" });
+      const style = { fill: theme.ink, size: FONT_SIZE, bold: this.stated?.[0] === this.order[i] };
+      pen.text(left - 10, middle, this.labels[i], { ...style, align: "right" });
+      pen.text(this.width - 5, middle, this.numbers[i], { ...style, align: "right" });
     });
     const below = above + rowHeight * this.values.length;
     pen.line(zeroX, above, zeroX, below, { stroke: theme.soft });
@@ -239,9 +238,9 @@ export class BarPanel extends Panel {
     const [negative, positive] = this.ends ?? [];
     if (negative) pen.text(zeroX - 8, 8, `← ${negative}`, { ...end, align: "right" });
     if (positive) pen.text(zeroX + 8, 8, `${positive} →`, end);
-    pen.text(left, below + 10, formatted(this.signed ? -this.limit : 0), end);
+    pen.text(left, below + 10, formatNumber(this.signed ? -this.limit : 0), end);
     if (this.signed) pen.text(zeroX, below + 10, "0", { ...end, align: "center" });
-    pen.text(left + barLength, below + 10, formatted(this.limit), { ...end, align: "right" });
+    pen.text(left + barLength, below + 10, formatNumber(this.limit), { ...end, align: "right" });
   }
 
   /** @param {number} x @param {number} y @returns {Point | null} */
@@ -299,7 +298,7 @@ export class NumberPanel extends Panel {
   text = "";
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
     this.text = this.measured(this.tensor.data[0]);

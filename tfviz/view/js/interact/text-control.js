@@ -1,7 +1,7 @@
 // A control for a text, which the page encodes as Python does.
 
 import { h } from "../base/elements.js";
-import { counted } from "../base/numbers.js";
+import { formatCount } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
 import { makeTokenizer } from "../text/make-tokenizer.js";
 import { Control } from "./control.js";
@@ -33,8 +33,8 @@ export class TextControl extends Control {
   /** How long a text can be, in words. */
   get limitsText() {
     const { min_tokens: least, max_tokens: most } = this.spec;
-    if (least === most) return `exactly ${counted(most, "token")}`;
-    return least > 1 ? `${least} to ${counted(most, "token")}` : `at most ${counted(most, "token")}`;
+    if (least === most) return `exactly ${formatCount(most, "token")}`;
+    return least > 1 ? `${least} to ${formatCount(most, "token")}` : `at most ${formatCount(most, "token")}`;
   }
 
   /**
@@ -58,10 +58,10 @@ export class TextControl extends Control {
     if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
     if (ids.length > max_tokens)
       throw new Error(
-        `${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${max_tokens}`,
+        `${label(this.name, 40)} has ${formatCount(ids.length, "token")}, and there is room for ${max_tokens}`,
       );
     if (ids.length < min_tokens)
-      throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and needs ${min_tokens}`);
+      throw new Error(`${label(this.name, 40)} has ${formatCount(ids.length, "token")}, and needs ${min_tokens}`);
     return { shape: [1, ids.length], data: ids };
   }
 

@@ -1,9 +1,8 @@
 // Panels that draw results along a sequence of words: line charts, and the words themselves, shaded.
 
 import { roundUp } from "../base/axis-ticks.js";
-import { clamp } from "../base/clamp.js";
-import { OPEN } from "../base/grid.js";
-import { aligned } from "../base/numbers.js";
+import { ALLOWED } from "../base/grid.js";
+import { clamp, formatAligned } from "../base/numbers.js";
 import { textWidth, spreadApart } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { cssColour, inkOf } from "../base/theme.js";
@@ -36,7 +35,7 @@ export class LinePanel extends Panel {
   plotTop = 0;
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const [n, m] = this.tensor.shape.length === 1 ? [1, this.tensor.shape[0]] : this.tensor.shape;
     this.size = [n, m];
     this.isSingle = n === 1 && !this.rows.length;
@@ -51,7 +50,7 @@ export class LinePanel extends Panel {
       ? 8
       : Math.max(...this.names.map((name) => textWidth(excerpt(name, 18), FONT_SIZE))) + 22;
     this.heights = levels(this.min, this.max);
-    const widest = Math.max(...aligned(this.heights).map((text) => textWidth(text, FONT_SIZE)));
+    const widest = Math.max(...formatAligned(this.heights).map((text) => textWidth(text, FONT_SIZE)));
     this.left = Math.max(PLOT_LAYOUT.minLeft, widest + 10);
     this.width = width;
     this.plotHeight = clamp(PLOT_LAYOUT.share * width, PLOT_LAYOUT.minHeight, PLOT_LAYOUT.maxHeight);
@@ -71,7 +70,7 @@ export class LinePanel extends Panel {
   paint(pen) {
     const { theme } = this;
     const { heights } = this;
-    aligned(heights).forEach((text, i) => {
+    formatAligned(heights).forEach((text, i) => {
       const y = this.plotTop + ((this.max - heights[i]) / (this.max - this.min)) * this.plotHeight;
       pen.line(this.left, y, this.left + this.plotWidth, y, { stroke: theme.line });
       pen.text(this.left - 6, y, text, { fill: theme.soft, size: FONT_SIZE, align: "right" });
@@ -95,11 +94,11 @@ export class LinePanel extends Panel {
   /** @param {Pen} pen */
   axisNames(pen) {
     const [vertical, across] = this.axes ?? ["", ""];
-    const look = { fill: this.theme.soft, size: FONT_SIZE };
+    const style = { fill: this.theme.soft, size: FONT_SIZE };
     const above = [vertical, this.unit].filter(Boolean).join(", in ");
-    if (above) pen.text(this.left - 6, 8, above, look);
+    if (above) pen.text(this.left - 6, 8, above, style);
     const right = this.left + this.plotWidth;
-    if (across) pen.text(right, this.height - 8, `${across} →`, { ...look, align: "right" });
+    if (across) pen.text(right, this.height - 8, `${across} →`, { ...style, align: "right" });
   }
 
   /** @param {Pen} pen @param {number} row */
@@ -170,7 +169,7 @@ export class WordPanel extends Panel {
   boxes = [];
 
   /** @param {number} width */
-  place(width) {
+  layout(width) {
     const count = this.tensor.data.length;
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
@@ -194,7 +193,7 @@ export class WordPanel extends Panel {
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
       const [x, y, width, height] = this.boxes[i];
-      const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
+      const colour = state[i] === ALLOWED ? lut[codes[i]] : this.theme.blank;
       pen.rect(x, y, width, height, { fill: cssColour(colour) });
       pen.text(x + 7, y + height / 2, label(word), { fill: this.theme.inkOn(colour), size: WORD_FONT_SIZE });
     });

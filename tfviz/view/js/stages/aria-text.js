@@ -1,8 +1,8 @@
 // Functions that describe the cell under the cursor and the locked rows and columns of a grid, for the status line and
 // screen readers.
 
-import { ABSENT, OPEN } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { ABSENT, ALLOWED } from "../base/grid.js";
+import { formatNumber } from "../base/numbers.js";
 import { quoted } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Locked, Point } from "../types.js" */
@@ -23,7 +23,7 @@ export function describeCell(grid, [row, col], name, top) {
 /** @param {AnyGrid} grid @param {number} row @param {number} col @param {boolean} top */
 function weightAt(grid, row, col, top) {
   const kind = grid.stateAt(row, col);
-  if (kind === OPEN) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
+  if (kind === ALLOWED) return `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatNumber(grid.at(row, col))}`;
   if (kind !== ABSENT) return "may not look";
   return top ? leftOut(grid, row) : "not there yet";
 }
@@ -31,7 +31,7 @@ function weightAt(grid, row, col, top) {
 /** @param {AnyGrid} grid @param {number} row */
 function leftOut(grid, row) {
   if (!grid.rest || grid.blockAt(row, 0) > 1) return "left out";
-  return `left out; all that is left out of this row holds ${formatted(grid.rest[row])}`;
+  return `left out; all that is left out of this row holds ${formatNumber(grid.rest[row])}`;
 }
 
 /**
@@ -42,7 +42,7 @@ function leftOut(grid, row) {
 export function describeLocked(grid, { rows, cols }) {
   /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>
-    grid.strongestPairs(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
+    grid.strongestPairs(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatNumber(value)}`);
   /** @param {string} word @param {string} sign @param {string[]} entries */
   const line = (word, sign, entries) => `${quoted(word, 40)} ${sign} ${entries.join(", ") || "nothing"}`;
   const lines = [

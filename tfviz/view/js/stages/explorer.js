@@ -1,7 +1,8 @@
 // A view of attention heads, in one of several modes: all heads, one head as a heatmap, lines, words, or on a picture.
 
 import { consume } from "../base/events.js";
-import { formatted } from "../base/numbers.js";
+import { LOCKS, NO_LOCKS } from "../base/locks.js";
+import { formatNumber } from "../base/numbers.js";
 import { HeadChoice } from "../controls/head-choice.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
@@ -73,7 +74,7 @@ export class Explorer {
     this.frame.body.classList.toggle("inner", this.large);
     this.stages = this.makeStages(source.document);
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
-    this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, marked: [] }));
+    this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, selected_heads: [] }));
     this.controls.element.append(this.kinds.element);
     this.frame.body.append(this.controls.element);
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
@@ -101,12 +102,12 @@ export class Explorer {
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ rows: [row] })),
+      sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ locked_rows: [row] })),
       head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
-        lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [side]: [index] }),
+        lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [LOCKS[side]]: [index] }),
       }),
       picture: image
         ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.chooseToken(side, index) }, image)
@@ -137,9 +138,9 @@ export class Explorer {
 
   /** @param {number} layer @param {number} head */
   openHead(layer, head) {
-    const marked = this.store.get("marked");
-    const isMarked = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
-    this.switchMode("head", { layer, head, marked: isMarked ? marked : [] });
+    const selected = this.store.get("selected_heads");
+    const isSelected = selected.length > 1 && selected.some(([l, h]) => l === layer && h === head);
+    this.switchMode("head", { layer, head, selected_heads: isSelected ? selected : [] });
   }
 
   /**
@@ -148,12 +149,12 @@ export class Explorer {
    * @param {number} index
    */
   chooseToken(side, index) {
-    this.store.set({ direction: side === "rows" ? "from" : "to", [side]: [index] });
+    this.store.set({ direction: side === "rows" ? "from" : "to", [LOCKS[side]]: [index] });
   }
 
   leave() {
     if (this.mode === "picture") this.switchMode(this.choice.hasOneHead ? "head" : "sheet");
-    else if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
+    else if (Object.values(LOCKS).some((name) => this.store.get(name).length)) this.store.set(NO_LOCKS);
     else if (!this.choice.hasOneHead && this.choice.hasSheet) this.switchMode("sheet");
   }
 
@@ -162,7 +163,7 @@ export class Explorer {
     if (/** @type {Element} */ (event.target).matches("input, select")) return;
     const { layers, heads } = this.choice.shape;
     /** @param {"layer" | "head"} name @param {number} step @param {number} count */
-    const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, marked: [] });
+    const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, selected_heads: [] });
     const head = HEAD_STEPS[event.key];
     const layer = LAYER_STEPS[event.key];
     const mode = MODES[Number(event.key) - 1]?.[0];
@@ -258,7 +259,7 @@ export class Explorer {
     const { heads } = this.choice;
     const headLines = separate.map((grid, i) => {
       const [layer, head] = heads[i];
-      return { grid, ink: this.choice.inkOf(layer, head), name: `${layer}.${head}` };
+      return { grid, ink: this.choice.colourIndex(layer, head), name: `${layer}.${head}` };
     });
     const limits = { minWeight: this.store.get("min_weight"), maxLinks: this.store.get("max_links") };
     this.stages.lines.show(headLines, { ...this.choice.lockedIn(separate[0]), ...limits }, this.frame.width);
@@ -287,7 +288,7 @@ export class Explorer {
       const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : choice.row(grid);
       const { outlined } = this.source.document;
       this.stages.sheet.show(
-        { part, grids, chosen, marked: this.store.get("marked"), row, outlined, ...onto },
+        { part, grids, chosen, marked: this.store.get("selected_heads"), row, outlined, ...onto },
         frame.width,
       );
     };
@@ -323,7 +324,7 @@ export class Explorer {
     /** @param {number} layer @param {number} head */
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
-      return grid ? formatted(sharpness(grid)) : "…";
+      return grid ? formatNumber(sharpness(grid)) : "…";
     };
     return [headTable(this.choice.shape, value)];
   }

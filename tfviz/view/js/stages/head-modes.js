@@ -2,7 +2,7 @@
 // given, and can draw it on any pen.
 
 import { chartCanvas, h } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { formatNumber } from "../base/numbers.js";
 import { LinkDiagram } from "./link-diagram.js";
 import { otherSide } from "../base/patch-grid.js";
 import { CanvasPen } from "../base/pen.js";
@@ -10,18 +10,18 @@ import { quoted } from "../base/visible-text.js";
 import { ShadedWords } from "./shaded-words.js";
 
 /** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Side } from "../types.js" */
-/** @import { HeadLinks, Word } from "./link-diagram.js" */
+/** @import { HeadLinks, LinkEnd } from "./link-diagram.js" */
 const MAX_HEIGHT = 560;
 
 /** A stage that shows weights as lines between queries and keys. */
 export class LinesStage {
   /** @type {(Locked & { minWeight: number, maxLinks: number }) | null} */
-  look = null;
+  style = null;
   /** The pixels of the drawing that are visible at once. */
   view = 0;
-  /** @type {Word | null} */
+  /** @type {LinkEnd | null} */
   pointed = null;
-  /** @type {Word | null} */
+  /** @type {LinkEnd | null} */
   cursor = null;
 
   /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers @param {string[]} axes */
@@ -50,10 +50,10 @@ export class LinesStage {
     );
   }
 
-  /** @param {HeadLinks[]} heads @param {Locked & { minWeight: number, maxLinks: number }} look @param {number} width */
-  show(heads, look, width) {
-    this.look = look;
-    this.diagram.place(heads, width);
+  /** @param {HeadLinks[]} heads @param {Locked & { minWeight: number, maxLinks: number }} style @param {number} width */
+  show(heads, style, width) {
+    this.style = style;
+    this.diagram.layout(heads, width);
     this.view = Math.min(this.diagram.height, MAX_HEIGHT);
     this.spacer.style.height = `${this.diagram.height}px`;
     this.element.style.height = `${this.view}px`;
@@ -70,14 +70,14 @@ export class LinesStage {
         `${name}: ` +
         grid
           .strongestPairs(index, along, 3)
-          .map(([i, value]) => `${quoted(heads[0].grid[otherSide(side)][i])} ${formatted(value)}`)
+          .map(([i, value]) => `${quoted(heads[0].grid[otherSide(side)][i])} ${formatNumber(value)}`)
           .join(", "),
     );
     return `${quoted(heads[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
   }
 
   draw() {
-    if (!this.look) return;
+    if (!this.style) return;
     const pen = new CanvasPen(this.canvas, this.diagram.width, this.view);
     this.paint(pen, this.element.scrollTop);
   }
@@ -85,7 +85,7 @@ export class LinesStage {
   /** @param {Pen} pen @param {number} scroll */
   paint(pen, scroll) {
     this.diagram.draw(pen, {
-      ...this.look,
+      ...this.style,
       pointed: this.pointed,
       cursor: this.canvas.matches(":focus-visible") ? this.cursor : null,
       scroll,

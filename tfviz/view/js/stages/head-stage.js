@@ -11,7 +11,7 @@ import { listenToHeatmap } from "./heatmap-input.js";
 /** @import { HeatmapOptions } from "./heatmap.js" */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
-/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
+/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][] }} StageStyle dividers of each panel */
 
 /** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */
 export class HeadStage {
@@ -22,8 +22,8 @@ export class HeadStage {
 
   /** @type {number | null} the panel under the pointer */
   pointed = null;
-  /** @type {StageLook} */
-  look = { rows: [], cols: [] };
+  /** @type {StageStyle} */
+  style = { rows: [], cols: [] };
   /** @type {string[]} */
   names = [];
 
@@ -39,11 +39,11 @@ export class HeadStage {
     this.element = h("div", { class: "stage panels" });
   }
 
-  /** @param {GridPanel[]} panels @param {StageLook} look @param {number} width */
-  show(panels, look, width) {
+  /** @param {GridPanel[]} panels @param {StageStyle} style @param {number} width */
+  show(panels, style, width) {
     while (this.panels.length > panels.length) this.panels.pop()?.canvas.remove();
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
-    this.look = look;
+    this.style = style;
     this.names = panels.map(({ name }) => name);
     const columns = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes, texts, numbered }, i) => {
@@ -54,7 +54,7 @@ export class HeadStage {
         "aria-label",
         `${name || "Heatmap"}: arrows move, Space locks a row, C locks a column, plus and minus zoom`,
       );
-      this.panels[i].map.place(grid, (width - 16 * (columns - 1)) / columns);
+      this.panels[i].map.layout(grid, (width - 16 * (columns - 1)) / columns);
     });
     const pointed = this.cursor;
     if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
@@ -117,8 +117,8 @@ export class HeadStage {
   /** @param {Pen} pen @param {Heatmap} map @param {number} index */
   paint(pen, map, index) {
     map.draw(pen, {
-      ...this.look,
-      dividers: this.look.dividers?.[index],
+      ...this.style,
+      dividers: this.style.dividers?.[index],
       cursor: this.has(this.cursor, index) ? this.cursor : null,
       title: this.names[index],
     });

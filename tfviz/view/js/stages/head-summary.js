@@ -2,8 +2,8 @@
 
 /** @import { AnyGrid } from "../types.js" */
 
-import { Grid, OPEN } from "../base/grid.js";
-import { counted, formatted, percent } from "../base/numbers.js";
+import { Grid, ALLOWED } from "../base/grid.js";
+import { formatCount, formatNumber, percent } from "../base/numbers.js";
 import { tokenPhrase } from "../base/token-names.js";
 import { visibleText } from "../base/visible-text.js";
 
@@ -63,17 +63,17 @@ const ATTENTION_KINDS = [
 function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
   let best = -1;
   for (let key = 0; key < grid.cols.length; key++)
-    if (grid.hasState(query, key, OPEN) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
+    if (grid.hasState(query, key, ALLOWED) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
   return best;
 }
 
 /** Return how many keys a query may look at. @param {Grid} grid @param {number} query */
-const countOpen = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, OPEN)).length;
+const countAllowed = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, ALLOWED)).length;
 
 /** Tell whether a query looks at all keys alike. @param {Grid} grid @param {number} query @param {number} top its strongest key */
 function isEven(grid, query, top) {
-  const open = countOpen(grid, query);
-  return open > 1 && grid.at(query, top) <= EVEN_RATIO / open;
+  const allowed = countAllowed(grid, query);
+  return allowed > 1 && grid.at(query, top) <= EVEN_RATIO / allowed;
 }
 
 /**
@@ -88,7 +88,7 @@ export function countKinds(grid, ids) {
   const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
   const uneven = queries.filter(([query, key]) => !isEven(grid, query, key));
   const mayLook = (/** @type {number} */ query, /** @type {number} */ key) =>
-    key >= 0 && key < grid.cols.length && grid.hasState(query, key, OPEN);
+    key >= 0 && key < grid.cols.length && grid.hasState(query, key, ALLOWED);
   return ATTENTION_KINDS.map(({ kind, tag, words, is, distance }) => ({
     kind,
     tag,
@@ -125,7 +125,7 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
   const key = topKeyOf(grid, query);
   if (key < 0) return "";
   const [row, col] = [grid.rows[query], grid.cols[key]].map(tokenPhrase);
-  if (isEven(grid, query, key)) return `${from(row)} evenly at all ${countOpen(grid, query)} that it may look at.`;
+  if (isEven(grid, query, key)) return `${from(row)} evenly at all ${countAllowed(grid, query)} that it may look at.`;
   return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
 }
 
@@ -146,7 +146,10 @@ function topKeySentence(grid) {
 /** Tell whether the rows of a grid are weights, which add up to 1, up to the rounding of their codes. @param {Grid} grid */
 function hasWeights(grid) {
   return grid.rows.every((_, row) => {
-    const sum = grid.cols.reduce((total, _, col) => total + (grid.hasState(row, col, OPEN) ? grid.at(row, col) : 0), 0);
+    const sum = grid.cols.reduce(
+      (total, _, col) => total + (grid.hasState(row, col, ALLOWED) ? grid.at(row, col) : 0),
+      0,
+    );
     return Math.abs(sum - 1) < MAX_ROUNDING || grid.isFullyMasked(row);
   });
 }
@@ -217,7 +220,7 @@ function mainKind(grid, ids) {
 
 /** Describe the main kind of key that a head looks at; empty without one. @param {ReturnType<typeof mainKind>} best @param {string} unit */
 function kindSentence(best, unit) {
-  return best ? `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.` : "";
+  return best ? `${best.words(unit)} in ${formatNumber(best.count)} of ${formatCount(best.of, "place")}.` : "";
 }
 
 /**
@@ -228,7 +231,9 @@ function kindSentence(best, unit) {
  */
 function describeQuery(grid, unit, query) {
   const sentence = query === null || query >= grid.rows.length ? topKeySentence(grid) : querySentence(grid, query);
-  return sentence || `spreads its look over ${counted(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`;
+  return (
+    sentence || `spreads its look over ${formatCount(Math.max(1, Math.round(attentionBreadth(grid))), unit)} or so.`
+  );
 }
 
 /**

@@ -1,8 +1,8 @@
 // A function that translates mouse, touch and key events on a heatmap's canvas into calls of `handlers`. Nothing is
 // listened to outside the canvas.
 
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
+import { clamp } from "../base/numbers.js";
 
 /** @import { Cell, Handlers, Point } from "../types.js" */
 /**

@@ -1,11 +1,10 @@
 // A drawing of one grid as a heatmap: queries are rows from the top, keys are columns with their labels along the upper
 // edge.
 
-import { clamp } from "../base/clamp.js";
-import { Grid, MAX_NUMBERED_CELLS, OPEN } from "../base/grid.js";
-import { inCell } from "../base/numbers.js";
+import { Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../base/grid.js";
+import { clamp, formatCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
-import { textWidth } from "../base/pen.js";
+import { devicePixels, textWidth } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { label } from "../base/visible-text.js";
 import { legend, swatches, twoValues } from "./legend.js";
@@ -24,7 +23,7 @@ import { legend, swatches, twoValues } from "./legend.js";
  * @property {boolean} [numbers] whether cells with enough room show their numbers
  */
 /**
- * @typedef {object} HeatmapLook
+ * @typedef {object} HeatmapStyle
  * @property {Point | null} [cursor]
  * @property {number | null} [current] the row that is marked
  * @property {number[]} [rows] that are locked
@@ -94,7 +93,7 @@ export class Heatmap {
    * @param {number} width
    * @returns {number} its height
    */
-  place(grid, width) {
+  layout(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
       const letters = m === 1 ? MAX_ROW_NAME_LENGTH : undefined;
@@ -214,15 +213,15 @@ export class Heatmap {
     return [this.left + (col - this.window.x) * w, this.top + (row - this.window.y) * h, w, h];
   }
 
-  /** @param {Pen} pen @param {HeatmapLook} [look] */
-  draw(pen, look = {}) {
-    const { cursor = null, current, rows = [], cols = [], title = "" } = look;
+  /** @param {Pen} pen @param {HeatmapStyle} [style] */
+  draw(pen, style = {}) {
+    const { cursor = null, current, rows = [], cols = [], title = "" } = style;
     const { theme, left, top, mapWidth, mapHeight } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
     this.fadeUnlocked(pen, rows, cols);
     pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, lineWidth: 1 });
-    this.drawMarks(pen, look);
+    this.drawMarks(pen, style);
     this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
     this.drawHeading(pen, title);
@@ -238,7 +237,7 @@ export class Heatmap {
     else legend(pen, theme, grid, x, top, Math.min(this.mapHeight, 180));
   }
 
-  /** @param {Pen} pen @param {HeatmapLook} look */
+  /** @param {Pen} pen @param {HeatmapStyle} style */
   drawMarks(pen, { cursor = null, current = null, outlined = [], dividers = [] }) {
     if (current !== null && this.visible(current, this.window.x)) this.drawRowMark(pen, current);
     for (const [row, col] of outlined) this.drawOutline(pen, row, col, this.theme.mark, 1.5);
@@ -262,7 +261,7 @@ export class Heatmap {
     const tiled = this.grid instanceof TiledGrid ? this.grid : null;
     const key = JSON.stringify([this.window, mapWidth, mapHeight, theme.key, ratio, tiled?.version]);
     if (this.painted?.key !== key) {
-      const [width, height] = [mapWidth, mapHeight].map((length) => Math.max(1, Math.round(length * ratio)));
+      const [width, height] = devicePixels([mapWidth, mapHeight], ratio);
       const [grid, window] = tiled?.partFor(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
       this.painted = { key, image: paint(grid, window, width, height, theme, ratio) };
     }
@@ -294,11 +293,11 @@ export class Heatmap {
     const lut = theme.lut(grid);
     for (let row = 0; row < grid.rows.length; row++)
       for (let col = 0; col < grid.cols.length; col++) {
-        if (!grid.hasState(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
+        if (!grid.hasState(row, col, ALLOWED) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
         const [x, y] = this.box(row + 0.5, col + 0.5);
         const text = texts
           ? fitted(label(texts[row][col], 24), cellWidth - 6, 12)
-          : inCell(grid.at(row, col), grid.limit);
+          : formatCell(grid.at(row, col), grid.limit);
         const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }

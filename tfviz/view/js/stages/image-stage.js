@@ -2,9 +2,9 @@
 // picture are listed beside it.
 
 import { chartCanvas, h } from "../base/elements.js";
-import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
-import { CanvasPen } from "../base/pen.js";
+import { ABSENT, FORBIDDEN, ALLOWED, codeOf } from "../base/grid.js";
+import { formatNumber } from "../base/numbers.js";
+import { CanvasPen, devicePixels } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { describeToken, largest, otherSide, profile, spread, weightLimit } from "../base/patch-grid.js";
 import { quoted } from "../base/visible-text.js";
@@ -60,7 +60,9 @@ export class ImageStage {
   /**
    * @param {GridPanel[]} panels
    * @param {PicturePart} part
-   * @param {Token} chosen boolean} isCurrent whether they still are => the token whose weights are shown @param {number} width @param {() => boolean} isCurrent => boolean} isCurrent whether they still are
+   * @param {Token} chosen the token whose weights are shown
+   * @param {number} width
+   * @param {() => boolean} isCurrent whether they still are
    */
   async show(panels, part, chosen, width, isCurrent) {
     await this.source.ready();
@@ -117,8 +119,10 @@ export class ImageStage {
     if (!layout?.sharesTokens(side, layout.other)) return this.topWeights(side, index);
     const readings = this.profiles.map((weights, i) => {
       const value =
-        weights.stateAt(index, 0) === OPEN ? formatted(weights.at(index, 0)) : STATE_TEXT[weights.stateAt(index, 0)];
-      const bound = weights.stateAt(index, 0) === OPEN && weights.poolSize > 1 ? "at most " : "";
+        weights.stateAt(index, 0) === ALLOWED
+          ? formatNumber(weights.at(index, 0))
+          : STATE_TEXT[weights.stateAt(index, 0)];
+      const bound = weights.stateAt(index, 0) === ALLOWED && weights.poolSize > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
@@ -130,7 +134,7 @@ export class ImageStage {
   topWeights(side, index) {
     const other = this.part[otherSide(side)];
     const strongest = profile(this.panels[0].grid, this.part, side, index).strongestPairs(0, "col", 3);
-    const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
+    const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatNumber(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
 
@@ -183,11 +187,15 @@ export class ImageStage {
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
     const weights = layout?.sharesTokens(side, layout.other) ? this.profiles[i] : null;
-    const open = weights?.stateAt(index, 0) === OPEN ? weights : null;
-    const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
-    const strong = open && (open.diverging ? Math.abs(code - 128) > 70 : code > 140);
+    const allowed = weights?.stateAt(index, 0) === ALLOWED ? weights : null;
+    const code = allowed ? codeOf(allowed.at(index, 0), allowed.scale, this.limits[i]) : 0;
+    const strong = allowed && (allowed.diverging ? Math.abs(code - 128) > 70 : code > 140);
     const [x, y, width, height] = box;
-    pen.rect(x, y, width, height, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, lineWidth: 1 });
+    pen.rect(x, y, width, height, {
+      fill: allowed ? theme.colour(allowed, code) : null,
+      stroke: theme.line,
+      lineWidth: 1,
+    });
     pen.text(x + width / 2, y + height / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 
@@ -199,7 +207,7 @@ export class ImageStage {
    * @param {number} height
    */
   painted(i, ratio, width, height) {
-    const size = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const size = devicePixels([width, height], ratio);
     const grid = this.maps[i];
     const key = `${size} ${this.theme.key} ${this.pictureOnly}`;
     const known = this.images.get(grid ?? this.source);

@@ -53,8 +53,8 @@ class HeadLoader {
     /** @type {Uint8Array[]} */
     const bytes = [];
     const [left, right] = [query[head], key[Math.floor((head * key.length) / heads)]];
-    const rule = index === null ? null : await this.source.keyRanges(index);
-    const inputs = { query: await this.pack(left, bytes), key: await this.pack(right, bytes), scale, rule };
+    const keyRanges = index === null ? null : await this.source.keyRanges(index);
+    const inputs = { query: await this.pack(left, bytes), key: await this.pack(right, bytes), scale, keyRanges };
     return this.engine.load({ [name]: inputs }, concatenated(bytes));
   }
 

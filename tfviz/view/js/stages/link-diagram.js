@@ -1,36 +1,34 @@
 // A drawing of weights as lines between two columns of words, queries on the left and keys on the right, with a colour
 // for each head.
 
-import { clamp } from "../base/clamp.js";
-import { consume, followPointer, pointIn } from "../base/events.js";
+import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
+import { clamp } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.js" */
-/** @typedef {[side: Side, index: number]} Word */
+/** @typedef {[side: Side, index: number]} LinkEnd */
 /** @typedef {{ grid: AnyGrid, ink: number, name: string }} HeadLinks a head and the index of its colour */
 /** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */
 /**
  * @typedef {Partial<Locked> & {
  *   minWeight?: number,
  *   maxLinks?: number,
- *   pointed?: Word | null,
- *   cursor?: Word | null,
+ *   pointed?: LinkEnd | null,
+ *   cursor?: LinkEnd | null,
  *   scroll?: number,
  *   height?: number,
- * }} LinkLook scroll: the offset of the visible part, in pixels; height: its height
+ * }} LinkStyle scroll: the offset of the visible part, in pixels; height: its height
  */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & {
- *   point(word: Word | null, cursor: Word | null): void,
+ *   point(word: LinkEnd | null, cursor: LinkEnd | null): void,
  *   reveal(y: number): void,
  * }} LinkHandlers
  */
 
 const ROW_HEIGHT = 18;
 const TOP_MARGIN = 24;
-/** @type {Record<string, number>} */
-const ARROW_KEY_STEPS = { ArrowUp: -1, ArrowDown: 1 };
 
 /** The layout and drawing of the words and lines of one or more heads. */
 export class LinkDiagram {
@@ -52,7 +50,7 @@ export class LinkDiagram {
   }
 
   /** @param {HeadLinks[]} heads @param {number} width */
-  place(heads, width) {
+  layout(heads, width) {
     const { grid } = heads[0];
     this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
     const [leftWidth, rightWidth] = this.labels.map((words) =>
@@ -77,7 +75,7 @@ export class LinkDiagram {
    * Return the word under a point: ["rows" or "cols", index].
    * @param {number} x
    * @param {number} y
-   * @returns {Word | null}
+   * @returns {LinkEnd | null}
    */
   word(x, y) {
     const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
@@ -90,7 +88,7 @@ export class LinkDiagram {
   /**
    * Select the weights to show: [row, col, value], at least `minWeight`, the `maxLinks` strongest of a word.
    * @param {AnyGrid} grid
-   * @param {Locked & { minWeight: number, maxLinks: number, from: number, to: number }} look
+   * @param {Locked & { minWeight: number, maxLinks: number, from: number, to: number }} style
    */
   selectLinks(grid, { rows, cols, minWeight, maxLinks, from, to }) {
     /** @type {[row: number, col: number, value: number][]} */
@@ -131,8 +129,8 @@ export class LinkDiagram {
     }
   }
 
-  /** @param {Pen} pen @param {LinkLook} look */
-  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, height = Infinity, ...look }) {
+  /** @param {Pen} pen @param {LinkStyle} style */
+  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, height = Infinity, ...style }) {
     const { theme } = this;
     const part = {
       scroll,
@@ -144,7 +142,7 @@ export class LinkDiagram {
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
     if (this.heads.length > 1) this.legend(pen, 10 - scroll);
-    const touched = this.drawLinks(pen, selected, part, look);
+    const touched = this.drawLinks(pen, selected, part, style);
     const busy = selected.rows.length + selected.cols.length > 0;
     /** @param {Side} side @param {number} i */
     const highlighted = (side, i) => !busy || selected[side].includes(i) || touched[side].has(i);
@@ -152,7 +150,7 @@ export class LinkDiagram {
     const strong = (side, i) => selected[side].includes(i);
     this.drawWords(pen, "rows", part, { locked: rows, highlighted, strong });
     this.drawWords(pen, "cols", part, { locked: cols, highlighted, strong });
-    if (look.cursor) this.drawCursor(pen, look.cursor, scroll);
+    if (style.cursor) this.drawCursor(pen, style.cursor, scroll);
   }
 
   /**
@@ -160,7 +158,7 @@ export class LinkDiagram {
    * @param {Pen} pen
    * @param {Locked} selected
    * @param {Stretch} part
-   * @param {{ minWeight?: number, maxLinks?: number }} look
+   * @param {{ minWeight?: number, maxLinks?: number }} style
    */
   drawLinks(pen, selected, { scroll, from, to }, { minWeight = 0.05, maxLinks = 5 }) {
     /** @type {Record<Side, Set<number>>} */
@@ -185,7 +183,7 @@ export class LinkDiagram {
    * @param {Pen} pen
    * @param {Side} side
    * @param {Stretch} part
-   * @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look
+   * @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} style
    */
   drawWords(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
     const { theme } = this;
@@ -200,7 +198,7 @@ export class LinkDiagram {
     }
   }
 
-  /** @param {Pen} pen @param {Word} word @param {number} scroll */
+  /** @param {Pen} pen @param {LinkEnd} word @param {number} scroll */
   drawCursor(pen, [side, i], scroll) {
     const [x, width] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.contentWidth - this.right - 6];
     pen.rect(x, this.y(i) - scroll - ROW_HEIGHT / 2, width, ROW_HEIGHT, { stroke: this.theme.focus, lineWidth: 2 });
@@ -212,7 +210,7 @@ export class LinkDiagram {
    * @param {() => number} scroll how far down the drawing begins
    */
   listen(canvas, handlers, scroll) {
-    /** @type {Word | null} */
+    /** @type {LinkEnd | null} */
     let cursor = null;
     /** @param {MouseEvent} event */
     const place = (event) => {
@@ -235,7 +233,7 @@ export class LinkDiagram {
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
-      const step = ARROW_KEY_STEPS[event.key];
+      const step = ARROW_STEPS[event.key]?.[0];
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];

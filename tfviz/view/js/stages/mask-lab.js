@@ -2,9 +2,10 @@
 // forbid each cell.
 
 import { h, select, slider } from "../base/elements.js";
-import { counted, formatted } from "../base/numbers.js";
+import { NO_LOCKS } from "../base/locks.js";
+import { formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { quoted } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
@@ -59,7 +60,7 @@ export class MaskLab {
         announce: (text) => frame.announce(text),
         reading: (_, cell) => this.reading(cell),
         lock: (side, index) => this.frame.lock(side, index),
-        leave: () => store.set({ rows: [], cols: [] }),
+        leave: () => store.set(NO_LOCKS),
       },
       { axes, legend: false },
     );
@@ -131,7 +132,7 @@ export class MaskLab {
 
   /** @param {Predicate} predicate @param {number} cell */
   allows({ name }, cell) {
-    return this.statesOf.get(name)?.[cell] === OPEN;
+    return this.statesOf.get(name)?.[cell] === ALLOWED;
   }
 
   /** Name the predicates that forbid a cell; none if it is allowed. @param {number} cell */
@@ -164,8 +165,8 @@ export class MaskLab {
     const state = new Uint8Array(cells);
     const values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
-      const open = this.forbiddenBy(cell).length === 0;
-      [state[cell], values[cell]] = [Number(!open), Number(open)];
+      const isAllowed = this.forbiddenBy(cell).length === 0;
+      [state[cell], values[cell]] = [Number(!isAllowed), Number(isAllowed)];
     }
     const grid = Grid.of(this.rows, this.cols, values, state);
     grid.codes = grid.codes.map((code) => code >> 1); // pale, since being allowed is the usual case
@@ -184,18 +185,18 @@ export class MaskLab {
       ) || "everything";
     const dead = this.rows.map((_, row) => row).filter((row) => grid.isFullyMasked(row));
     this.warning.textContent = dead.length
-      ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
+      ? `${dead.length === 1 ? "One query" : `${formatNumber(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
     this.frame.showStage(
       this.stage.element,
-      `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+      `${formatNumber(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${formatCount(cells, "cell")} allowed`,
     );
     this.stage.show(
       [this.panel],
-      { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },
+      { rows: this.store.get("locked_rows"), cols: this.store.get("locked_columns"), outlined: [] },
       this.frame.width,
     );
     this.frame.updateTable();

@@ -1,9 +1,8 @@
 // A drawing of how one query's weights are computed: the query above the keys, their products in each dimension, and
 // for each key the sum, the score and the weight.
 
-import { clamp } from "../base/clamp.js";
-import { OPEN } from "../base/grid.js";
-import { fixed, formatted } from "../base/numbers.js";
+import { ALLOWED } from "../base/grid.js";
+import { clamp, formatFixed, formatNumber } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { textWidth } from "../base/pen.js";
 import { label } from "../base/visible-text.js";
@@ -48,7 +47,7 @@ export class NeuronDrawing {
   }
 
   /** Lay out for a width, in pixels. @param {NeuronContent} content @param {number} width */
-  place(content, width) {
+  layout(content, width) {
     const { parts, keys, words } = content;
     this.content = content;
     this.width = width;
@@ -105,11 +104,12 @@ export class NeuronDrawing {
       align: "right",
     });
     pen.text(this.left - 6, HEADER_HEIGHT - 11, "key ↓", { ...soft, align: "right" });
-    const ends = (/** @type {Iterable<number>[]} */ ...all) => ` to ±${formatted(Math.max(...all.map(largestSize)))}`;
+    const ends = (/** @type {Iterable<number>[]} */ ...all) =>
+      ` to ±${formatNumber(Math.max(...all.map(largestSize)))}`;
     pen.text(edges.keys, HEADER_HEIGHT - 11, `keys${this.isComplete ? ends(vectors.query, vectors.keys) : ""}`, soft);
     pen.text(edges.products, HEADER_HEIGHT - 11, `query × key${this.isComplete ? ends(parts.products) : ""}`, soft);
     if (this.isComplete) {
-      const formula = `score = sum × ${formatted(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
+      const formula = `score = sum × ${formatNumber(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
       pen.text(edges.numbers, HEADER_HEIGHT - 30, formula, soft);
     }
     this.columns.forEach((name, place) =>
@@ -147,22 +147,22 @@ export class NeuronDrawing {
   drawKey(pen, { vectors, parts, words }, key, row, strong) {
     const { theme, edges, isComplete } = this;
     const y = HEADER_HEIGHT + ROW_HEIGHT * (row + 0.5);
-    const open = vectors.state[key] === OPEN;
+    const isAllowed = vectors.state[key] === ALLOWED;
     const fill = strong ? theme.ink : theme.soft;
     pen.text(this.left - 6, y, label(words[key]), { fill, bold: strong, size: 12, align: "right" });
     /** @type {Record<string, string>} */
     const numbers = {
-      sum: fixed(parts.sums[key], 2),
-      bias: fixed(vectors.bias?.[key] ?? 0, 2),
-      score: open ? fixed(parts.scores[key], 2) : "masked",
-      weight: open ? fixed(parts.weights[key], 3) : "–",
+      sum: formatFixed(parts.sums[key], 2),
+      bias: formatFixed(vectors.bias?.[key] ?? 0, 2),
+      score: isAllowed ? formatFixed(parts.scores[key], 2) : "masked",
+      weight: isAllowed ? formatFixed(parts.weights[key], 3) : "–",
     };
-    const look = { fill: open ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
+    const style = { fill: isAllowed ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
     this.columns.forEach((name, place) =>
-      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], look),
+      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], style),
     );
     const bar = (MAX_BAR_WIDTH * parts.weights[key]) / largestSize(parts.weights);
-    if (isComplete && open)
+    if (isComplete && isAllowed)
       pen.rect(edges.numbers + this.columns.length * NUMBER_WIDTH, y - 6, bar, 12, { fill: theme.ramp, radius: 2 });
   }
 
@@ -170,18 +170,19 @@ export class NeuronDrawing {
   drawCursor(pen, { parts }, [row, dimension]) {
     const { theme, edges, strip } = this;
     const cell = strip / parts.dim;
-    const look = { stroke: theme.ink, lineWidth: 1.5 };
+    const style = { stroke: theme.ink, lineWidth: 1.5 };
     for (const edge of [edges.keys, edges.products]) {
-      if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, look);
+      if (dimension < 0) pen.rect(edge, HEADER_HEIGHT + ROW_HEIGHT * row, strip, ROW_HEIGHT, style);
       else
         pen.rect(
           edge + cell * dimension - 1,
           HEADER_HEIGHT + ROW_HEIGHT * row,
           Math.max(3, cell + 2),
           ROW_HEIGHT,
-          look,
+          style,
         );
     }
-    if (dimension >= 0) pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW_HEIGHT, look);
+    if (dimension >= 0)
+      pen.rect(edges.keys + cell * dimension - 1, QUERY_TOP, Math.max(3, cell + 2), ROW_HEIGHT, style);
   }
 }

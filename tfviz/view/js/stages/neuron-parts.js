@@ -1,7 +1,7 @@
 // Functions that compute one query's weights step by step, in float64: products of query and key in each dimension,
 // their sum, the score, the weight.
 
-import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 
 /** @import { GridPanel } from "../types.js" */
 /**
@@ -10,7 +10,7 @@ import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
  * @property {Float32Array} keys [key, dim]
  * @property {number} scale
  * @property {Float32Array | null} bias what is added for each key
- * @property {Uint8Array} state OPEN or FORBIDDEN for each key
+ * @property {Uint8Array} state ALLOWED or FORBIDDEN for each key
  */
 /**
  * @typedef {object} NeuronParts of one query
@@ -28,7 +28,7 @@ export function neuronParts({ query, keys, scale, bias, state }) {
   const sums = Float64Array.from(state, (_, key) =>
     products.subarray(key * dim, (key + 1) * dim).reduce((sum, product) => sum + product, 0),
   );
-  const scores = sums.map((sum, key) => (state[key] === OPEN ? sum * scale + (bias?.[key] ?? 0) : -Infinity));
+  const scores = sums.map((sum, key) => (state[key] === ALLOWED ? sum * scale + (bias?.[key] ?? 0) : -Infinity));
   const top = scores.reduce((most, score) => Math.max(most, score), -Infinity);
   const shares = scores.map((score) => (top > -Infinity ? Math.exp(score - top) : 0));
   const total = shares.reduce((sum, share) => sum + share, 0) || 1;
@@ -65,7 +65,9 @@ export function neuronPanels(
 ) {
   const steps = ["sum of q × k", "scale", "bias", "score", "weight"];
   const values = words.flatMap((_, key) => [sums[key], scale, bias?.[key] ?? 0, scores[key], weights[key]]);
-  const states = Uint8Array.from(values, (_, i) => (state[Math.floor(i / 5)] === OPEN || i % 5 < 2 ? OPEN : FORBIDDEN));
+  const states = Uint8Array.from(values, (_, i) =>
+    state[Math.floor(i / 5)] === ALLOWED || i % 5 < 2 ? ALLOWED : FORBIDDEN,
+  );
   const dimensions = Array.from({ length: dim }, (_, i) => String(i));
   /** @type {(name: string, rows: string[], numbers: ArrayLike<number> & Iterable<number>) => GridPanel<Grid>} */
   const vectors = (name, rows, numbers) => ({

@@ -1,12 +1,11 @@
 // A view of how one query's weights are computed. The query is chosen in the text, the head in menus; a key and a
 // dimension are read under the pointer.
 
-import { clamp } from "../base/clamp.js";
 import { chartCanvas, h, select } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
-import { formatted } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -24,8 +23,6 @@ const KEYS = [
   ["arrows", "in the text: the next word; in the drawing: another key, another dimension"],
   ["Home, End", "in the text: the first word, the last"],
 ];
-/** @type {Record<string, number>} */
-const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 
 export class Neurons {
   /** @type {Point | null} a key that is drawn, and a dimension */
@@ -41,7 +38,7 @@ export class Neurons {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.described = source.document;
+    this.document = source.document;
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: KEYS,
@@ -54,15 +51,17 @@ export class Neurons {
     this.content = null;
     this.neurons = new NeuronDrawing(this.frame.theme);
     this.canvas = chartCanvas("Query, keys and their products: arrows move over keys and dimensions");
-    const { rows, layers } = this.described;
-    const { element, spans } = wordList(rows, "the query: choose a word");
+    const { rows, layers } = this.document;
+    const { element, spans } = wordList(rows, "the query: choose a word", {
+      choose: (place) => store.set({ query: clamp(place, 0, rows.length - 1) }),
+      hover: true,
+    });
     this.spans = spans;
     this.note = h("p", { class: "soft" });
     this.stage = h("div", { class: "stage neurons" }, element, this.canvas, this.note);
     this.layerChoice = this.choice("Layer", layers.length, "layer");
     this.headChoice = this.choice("Head", layers[0].queries.length, "head");
     this.frame.body.append(h("div", { class: "controls" }, this.layerChoice.element, this.headChoice.element));
-    this.listenToWords(element);
     this.listenToCanvas();
     const end = this.frame.open();
     this.close = () => {
@@ -75,24 +74,6 @@ export class Neurons {
   choice(name, count, member) {
     const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
     return select(name, numbers, this.store.get(member), (at) => this.store.set({ [member]: at }));
-  }
-
-  /** @param {HTMLElement} element */
-  listenToWords(element) {
-    const choose = (/** @type {Event} */ { target }) => {
-      const query = this.spans.indexOf(/** @type {HTMLElement} */ (target));
-      if (query >= 0) this.store.set({ query });
-    };
-    element.onclick = choose;
-    element.onpointerover = choose;
-    element.onkeydown = (event) => {
-      const step = WORD_STEPS[event.key];
-      if (!step || hasModifier(event)) return;
-      const query = clamp(this.query + step, 0, this.spans.length - 1);
-      this.store.set({ query });
-      this.spans[query].focus();
-      consume(event);
-    };
   }
 
   listenToCanvas() {
@@ -120,22 +101,22 @@ export class Neurons {
   }
 
   get query() {
-    return clamp(this.store.get("query"), 0, this.described.rows.length - 1);
+    return clamp(this.store.get("query"), 0, this.document.rows.length - 1);
   }
 
   /** The layer and the head that are chosen, of those there are. */
   get place() {
-    const { layers } = this.described;
+    const { layers } = this.document;
     const layer = clamp(this.store.get("layer"), 0, layers.length - 1);
     return { layer, head: clamp(this.store.get("head"), 0, layers[layer].queries.length - 1) };
   }
 
   /** Return what a head multiplies for a query. @param {number} query @returns {Promise<NeuronContent>} */
   async contentOf(query) {
-    const { source, described } = this;
-    const { rows, cols } = described;
+    const { source, document } = this;
+    const { rows, cols } = document;
     const { layer, head } = this.place;
-    const { dim, scale, queries, keys, biases, masks } = described.layers[layer];
+    const { dim, scale, queries, keys, biases, masks } = document.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
     const numbers = (/** @type {import("../documents.js").Piece} */ piece) =>
       source.cached(`${piece}`, async () => source.numbers(piece));
@@ -171,7 +152,7 @@ export class Neurons {
     this.note.textContent =
       length < content.words.length ? `the ${length} keys with the largest weights; CSV has all` : "";
     this.frame.showStage(this.stage, `layer ${layer}, head ${head}`);
-    this.neurons.place(content, this.frame.width);
+    this.neurons.layout(content, this.frame.width);
     if (this.cursor && this.cursor[0] >= length) this.cursor = null;
     this.read();
     this.paint();
@@ -180,7 +161,7 @@ export class Neurons {
 
   /** Mark the query in the text; where the keys are the same text, its words are shaded by their weights. @param {NeuronContent} content */
   shadeWords({ parts, words }) {
-    const { rows } = this.described;
+    const { rows } = this.document;
     const { theme } = this.frame;
     const same = rows.length === words.length && rows.every((word, i) => word === words[i]);
     const grid = Grid.of([""], words, parts.weights, new Uint8Array(words.length));
@@ -208,12 +189,12 @@ export class Neurons {
     const dimension = this.cursor?.[1] ?? -1;
     if (dimension >= 0) {
       const [q, k] = [vectors.query[dimension], vectors.keys[key * dim + dimension]];
-      return `${names}dimension ${dimension}: ${formatted(q, 3)} × ${formatted(k, 3)} = ${formatted(products[key * dim + dimension], 3)}`;
+      return `${names}dimension ${dimension}: ${formatNumber(q, 3)} × ${formatNumber(k, 3)} = ${formatNumber(products[key * dim + dimension], 3)}`;
     }
-    if (vectors.state[key] !== OPEN) return `${names}may not look`;
-    const bias = vectors.bias ? ` + ${formatted(vectors.bias[key], 3)}` : "";
-    const sum = `${formatted(sums[key], 3)} × ${formatted(vectors.scale, 3)}${bias}`;
-    return `${names}${sum} = ${formatted(scores[key], 3)}, weight ${formatted(weights[key])}`;
+    if (vectors.state[key] !== ALLOWED) return `${names}may not look`;
+    const bias = vectors.bias ? ` + ${formatNumber(vectors.bias[key], 3)}` : "";
+    const sum = `${formatNumber(sums[key], 3)} × ${formatNumber(vectors.scale, 3)}${bias}`;
+    return `${names}${sum} = ${formatNumber(scores[key], 3)}, weight ${formatNumber(weights[key])}`;
   }
 
   paint() {

@@ -1,7 +1,6 @@
 // The layout of pictures side by side, and beside each the words of tokens that are not patches of it.
 
-import { clamp } from "../base/clamp.js";
-import { counted } from "../base/numbers.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { otherSide, patchGrids } from "../base/patch-grid.js";
 import { label } from "../base/visible-text.js";
@@ -83,7 +82,7 @@ export class PictureLayout {
     }
     const bottom = tokens.length ? y + CHIP_HEIGHT + 10 : top;
     const more = tokens.length - MAX_CHIPS;
-    const notes = more > 0 ? [{ text: `${counted(more, "word")} more`, y: bottom }] : [];
+    const notes = more > 0 ? [{ text: `${formatCount(more, "word")} more`, y: bottom }] : [];
     return { chips, notes, bottom: bottom + 14 * notes.length };
   }
 

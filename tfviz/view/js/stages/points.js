@@ -2,10 +2,9 @@
 // plane.
 
 import { axisTicks, logTicks } from "../base/axis-ticks.js";
-import { clamp } from "../base/clamp.js";
 import { chartCanvas, h } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
-import { counted, formatted } from "../base/numbers.js";
+import { clamp, formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
@@ -151,7 +150,7 @@ export class Points {
   /** @param {number | null} at */
   setCursor(at) {
     this.cursor = at;
-    const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * (at ?? 0) + i])}`);
+    const numbers = this.axes.map((axis, i) => `${axis} ${formatNumber(this.values[2 * (at ?? 0) + i])}`);
     this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
@@ -187,7 +186,7 @@ export class Points {
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
-        Escape: () => this.store.set({ rows: [] }),
+        Escape: () => this.store.set({ locked_rows: [] }),
         ...Object.fromEntries(Object.entries(ARROW_STEPS).map(([key, direction]) => [key, () => this.step(direction)])),
       };
       const act = acts[event.key];
@@ -231,7 +230,7 @@ export class Points {
     const many = this.matches.filter(Boolean).length;
     this.frame.showStage(
       this.stage,
-      query ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
+      query ? `${many} of ${this.names.length} found` : `${formatCount(this.names.length, "point")}`,
     );
     this.draw();
     this.frame.updateTable();
@@ -246,7 +245,7 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: this.frame.theme.page });
     this.drawAxes(pen);
     const [left, top, right, bottom] = this.box;
-    const locked = new Set(this.store.get("rows"));
+    const locked = new Set(this.store.get("locked_rows"));
     /** @param {number} point */
     const emphasized = (point) => point === this.cursor || locked.has(point) || this.matches[point];
     /** @param {number} point */

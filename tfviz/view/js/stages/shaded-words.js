@@ -1,16 +1,21 @@
 // A component that shows a text as words, shaded by the attention weights from or to one of them.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
-import { consume } from "../base/events.js";
+import { consume, hasModifier } from "../base/events.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
-import { counted, formatted } from "../base/numbers.js";
+import { clamp, formatCount, formatNumber } from "../base/numbers.js";
 import { quoted, visibleText } from "../base/visible-text.js";
 
 /** @import { AnyGrid, Handlers, Pen, Side } from "../types.js" */
 /** @type {Record<string, number>} */
 const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 /** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence a paragraph and the elements of its words */
+/**
+ * @typedef {object} WordChoice
+ * @property {(place: number) => void} choose what a click or a key does; with keys a place may lie beyond the ends of the list
+ * @property {boolean} [hover] whether a word is also chosen where the pointer is
+ * @property {() => void} [leave] what Escape does
+ */
 
 const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
 const MAX_WORDS = 1200; // on the page at once
@@ -58,16 +63,16 @@ export class ShadedWords {
     this.grid = grid;
     this.at = at;
     this.by = by;
-    const { place } = SCALES[grid.scale];
+    const { toFraction } = SCALES[grid.scale];
     this.shaded.spans.forEach((span, i) => {
       const j = i + this.start[by ? "rows" : "cols"];
       const [row, col] = by ? [j, at] : [at, j];
       const value = grid.at(row, col);
-      const code = Math.round(255 * clamp(place(value), 0, 1));
+      const code = Math.round(255 * clamp(toFraction(value), 0, 1));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
       span.classList.toggle("hidden", grid.stateAt(row, col) === FORBIDDEN);
-      span.title = grid.stateAt(row, col) === FORBIDDEN ? "may not look" : formatted(value);
+      span.title = grid.stateAt(row, col) === FORBIDDEN ? "may not look" : formatNumber(value);
     });
     this.choosable.spans.forEach((span, i) => {
       const picked = i + this.start[side] === at;
@@ -86,7 +91,7 @@ export class ShadedWords {
     const [pickedWords, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid
       .strongestPairs(at, by ? "col" : "row", 3)
-      .map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
+      .map(([i, value]) => `${name(other, i)} ${formatNumber(value)}`);
     return `${name(pickedWords, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
@@ -104,43 +109,23 @@ export class ShadedWords {
     /** @type {Side[]} */
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
     const [picks, shaded] = by ? ["choose a key", "queries"] : ["choose a query", "keys"];
-    this.choosable = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks);
+    this.choosable = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks, {
+      choose: (place) => this.handlers.lock(pick, clamp(place + this.start[pick], 0, grid[pick].length - 1)),
+      leave: this.handlers.leave,
+    });
     this.shaded = same ? this.choosable : this.sentence(grid, other, shaded);
-    this.listen(pick);
     this.element.replaceChildren(...new Set([this.choosable.element, this.shaded.element]));
   }
 
-  /** @param {AnyGrid} grid @param {Side} side @param {string} name @returns {Sentence} */
-  sentence(grid, side, name) {
+  /** @param {AnyGrid} grid @param {Side} side @param {string} name @param {WordChoice} [choice] @returns {Sentence} */
+  sentence(grid, side, name, choice) {
     const start = this.start[side];
     const words = grid[side].slice(start, start + MAX_WORDS);
     const left = grid[side].length - start - words.length;
-    const sentence = wordList(words, name);
-    if (start) sentence.element.prepend(`… ${counted(start, "word")} before … `);
-    if (left) sentence.element.append(` … ${counted(left, "word")} more`);
+    const sentence = wordList(words, name, choice);
+    if (start) sentence.element.prepend(`… ${formatCount(start, "word")} before … `);
+    if (left) sentence.element.append(` … ${formatCount(left, "word")} more`);
     return sentence;
-  }
-
-  /** @param {Side} side */
-  listen(side) {
-    const { element, spans } = this.choosable;
-    /** @param {any} node */
-    const index = (node) => spans.indexOf(node) + this.start[side];
-    element.onclick = (event) => {
-      if (spans.includes(/** @type {HTMLElement} */ (event.target))) this.handlers.lock(side, index(event.target));
-    };
-    element.onkeydown = (event) => {
-      const step = WORD_STEPS[event.key];
-      if (event.key === "Escape") this.handlers.leave();
-      else if (!step) return;
-      else {
-        const next = clamp(this.at + step, 0, (this.grid?.[side].length ?? 1) - 1);
-        this.at = next;
-        this.handlers.lock(side, next);
-        this.choosable.spans[next - this.start[side]]?.focus();
-      }
-      consume(event);
-    };
   }
 
   /** Draw the words with a pen, at their positions in the browser's layout. @param {Pen} pen */
@@ -153,9 +138,10 @@ export class ShadedWords {
  * Make a list of words that reads as running text where the words carry their own spaces.
  * @param {string[]} words
  * @param {string} name of the list
+ * @param {WordChoice} [choice] if words can be chosen
  * @returns {Sentence}
  */
-export function wordList(words, name) {
+export function wordList(words, name, choice) {
   const loose = !words.some((word) => /^[\s▁Ġ]/.test(word)) && words.some((word) => [...word].length > 1);
   const spans = words.map((word) => h("span", { role: "option", class: "word" }, runningText(word)));
   const element = h("p", {
@@ -166,7 +152,28 @@ export function wordList(words, name) {
   });
   const gap = () => (loose ? " " : h("wbr"));
   words.forEach((word, i) => element.append(spans[i], word.endsWith("\n") ? h("br") : gap()));
+  if (choice) listenToWords(element, spans, choice);
   return { element, spans };
+}
+
+/** @param {HTMLElement} element @param {HTMLElement[]} spans @param {WordChoice} choice */
+function listenToWords(element, spans, { choose, hover, leave }) {
+  element.onclick = ({ target }) => {
+    const place = spans.indexOf(/** @type {HTMLElement} */ (target));
+    if (place >= 0) choose(place);
+  };
+  if (hover) element.onpointerover = element.onclick;
+  element.onkeydown = (event) => {
+    const step = WORD_STEPS[event.key];
+    if (event.key === "Escape" && leave) leave();
+    else if (!step || hasModifier(event)) return;
+    else {
+      const place = spans.findIndex(({ tabIndex }) => !tabIndex) + step; // the chosen word is the only tab stop
+      choose(place);
+      spans[clamp(place, 0, spans.length - 1)].focus();
+    }
+    consume(event);
+  };
 }
 
 /**

@@ -12,9 +12,9 @@ import { Sheet } from "./sheet.js";
 
 /** @import { Drawing, Pen, Point } from "../types.js" */
 /** @import { StageHandlers } from "./head-stage.js" */
-/** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
+/** @import { Part, SheetHandlers, SheetStyle } from "./sheet.js" */
 /**
- * @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: the layout of the pictures drawn instead; row: the query of the text above, if any
+ * @typedef {SheetStyle & { part: Part, placed?: Part }} SheetContent placed: the layout of the pictures drawn instead; row: the query of the text above, if any
  */
 
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
@@ -80,10 +80,10 @@ export class SheetStage {
     this.content = content;
     const part = content.placed ?? content.part;
     const fits = content.row !== null && Math.max(part.rows.length, part.cols.length) <= MAX_MAP_TOKENS;
-    this.sheet.place(part, width);
+    this.sheet.layout(part, width);
     const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
-    if (fits) this.sheet.place(part, width - MIN_MAP_WIDTH - MAP_GAP);
-    if (this.sheet.thumbWidth < least) this.sheet.place(part, width); // the whole width
+    if (fits) this.sheet.layout(part, width - MIN_MAP_WIDTH - MAP_GAP);
+    if (this.sheet.thumbWidth < least) this.sheet.layout(part, width); // the whole width
     const high = Math.max(MIN_MAP_WIDTH, this.sheet.height + NAMES_OF_MAP);
     const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH, high);
     const available = beside < MIN_MAP_WIDTH ? 0 : beside;

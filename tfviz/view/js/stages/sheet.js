@@ -1,19 +1,18 @@
 // A drawing of all heads as small heatmaps on one canvas and one scale: layers are columns, as in the studios, and heads
 // are rows; the heads of a single layer stand side by side.
 
-import { clamp } from "../base/clamp.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
-import { Grid, OPEN } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { Grid, ALLOWED } from "../base/grid.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
-import { textWidth } from "../base/pen.js";
+import { devicePixels, textWidth } from "../base/pen.js";
 
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
 /** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
 /**
- * @typedef {object} SheetLook
+ * @typedef {object} SheetStyle
  * @property {Map<string, AnyGrid>} grids by "layer.head", those that have arrived
  * @property {Map<string, AnyGrid>} [thumbs] what is drawn for each head instead of its map
  * @property {number} [limit] where the scale of these ends
@@ -79,14 +78,14 @@ export class Sheet {
   }
 
   /** @param {Part} part @param {number} width */
-  place(part, width) {
+  layout(part, width) {
     const { layers, heads, rows, cols } = part;
     this.part = part;
     this.left = this.nameWidth;
     const { left, top, gap } = this;
     const [columns, lines] = this.transposed([layers, heads]);
     const shape = clamp(rows.length / cols.length, 0.5, 2);
-    const available = clamp(globalThis.innerHeight - OTHER_HEIGHT, MIN_HEIGHT, MAX_HEIGHT);
+    const available = clamp((globalThis.innerHeight ?? Infinity) - OTHER_HEIGHT, MIN_HEIGHT, MAX_HEIGHT);
     const high = Math.max(MIN_THUMB, (available / lines - gap) / shape);
     this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
     this.thumbHeight = Math.max(8, this.thumbWidth * shape);
@@ -122,24 +121,24 @@ export class Sheet {
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
-  /** @param {Pen} pen @param {SheetLook} look */
-  draw(pen, look) {
+  /** @param {Pen} pen @param {SheetStyle} style */
+  draw(pen, style) {
     const { theme } = this;
     this.drawNames(pen);
-    this.drawHeads(pen, look);
-    this.drawFrames(pen, look);
+    this.drawHeads(pen, style);
+    this.drawFrames(pen, style);
     const width = Math.min(MAX_SCALE_WIDTH, this.width - this.left - 12);
     if (this.unit)
       horizontalLegend(
         pen,
         theme,
-        { limit: look.limit ?? 1, unit: this.unit },
+        { limit: style.limit ?? 1, unit: this.unit },
         [this.left, this.mapsBottom + 8],
         width,
       );
   }
 
-  /** @param {Pen} pen @param {SheetLook} look */
+  /** @param {Pen} pen @param {SheetStyle} style */
   drawHeads(pen, { grids, thumbs, row = null, outlined = [], tagOf }) {
     for (let layer = 0; layer < this.part.layers; layer++)
       for (let head = 0; head < this.part.heads; head++) {
@@ -155,7 +154,7 @@ export class Sheet {
       }
   }
 
-  /** Frame the heads that are chosen, marked, and in focus. @param {Pen} pen @param {SheetLook} look */
+  /** Frame the heads that are chosen, marked, and in focus. @param {Pen} pen @param {SheetStyle} style */
   drawFrames(pen, { chosen, marked, focused }) {
     const { theme, part } = this;
     /** @param {Point} head */
@@ -194,7 +193,7 @@ export class Sheet {
    */
   drawTag(pen, grid, tagOf, [x, y, width]) {
     const isFree = [0, 0.2].every(
-      (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== OPEN,
+      (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== ALLOWED,
     );
     const tag = isFree ? tagOf(grid) : "";
     const needed = textWidth(tag, FONT_SIZE) + 8;
@@ -243,7 +242,7 @@ export class Sheet {
 
   /** @param {AnyGrid} grid @param {number} width @param {number} height @param {number} ratio */
   thumb(grid, width, height, ratio) {
-    const [imageWidth, imageHeight] = [width, height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const [imageWidth, imageHeight] = devicePixels([width, height], ratio);
     const key = `${imageWidth} ${imageHeight} ${this.theme.key}`;
     const cached = this.thumbs.get(grid);
     if (cached?.key === key) return cached.image;
@@ -272,7 +271,7 @@ export class Sheet {
   describe(layer, head, grid, pair = null) {
     if (!grid) return `layer ${layer}, head ${head}`;
     if (pair) return describeCell(grid, pair, `layer ${layer}, head ${head}`, grid.rest !== null);
-    return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
+    return `layer ${layer}, head ${head}: the strongest key of a query has ${formatNumber(sharpness(grid))} on average`;
   }
 
   /** @param {HTMLCanvasElement} canvas @param {SheetHandlers} handlers */
@@ -323,7 +322,7 @@ export function sharpness(grid) {
   for (let row = 0; row < grid.rows.length; row++) {
     let best = -1;
     for (let col = 0; col < grid.cols.length; col++)
-      if (grid.stateAt(row, col) === OPEN) best = Math.max(best, grid.at(row, col));
+      if (grid.stateAt(row, col) === ALLOWED) best = Math.max(best, grid.at(row, col));
     if (best >= 0) [sum, count] = [sum + best, count + 1];
   }
   return count ? sum / count : 0;

@@ -2,9 +2,10 @@
 // cell.
 
 import { h, tabs } from "../base/elements.js";
-import { formatted } from "../base/numbers.js";
+import { NO_LOCKS } from "../base/locks.js";
+import { formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 import { label } from "../base/visible-text.js";
 import { HeadStage } from "./head-stage.js";
 import { table } from "../controls/table.js";
@@ -12,9 +13,9 @@ import { table } from "../controls/table.js";
 /** @import { TablePanel, TablesDocument, TablesState } from "../documents.js" */
 /** @import { AnyGrid, Choices, GridPanel, Point, ViewOptions } from "../types.js" */
 
-/** A view of sheets of tables, each table a heatmap. */
+/** A view of tabs of tables, each table a heatmap. */
 export class Tables {
-  /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each sheet that was looked at */
+  /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each tab that was looked at */
   stagesBySheet = new Map();
   /** @type {GridPanel<Grid>[]} */
   panels = [];
@@ -30,7 +31,7 @@ export class Tables {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.sheets = source.document.sheets;
+    this.tabs = source.document.tabs;
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: TABLE_KEYS,
@@ -45,15 +46,15 @@ export class Tables {
       announce: (text) => frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
       lock: (side, index) => this.frame.lock(side, index),
-      leave: () => store.set({ rows: [], cols: [] }),
+      leave: () => store.set(NO_LOCKS),
     };
     this.sheetTabs =
-      this.sheets.length > 1
+      this.tabs.length > 1
         ? tabs(
             "Which",
-            this.sheets.map(({ name }, i) => /** @type {[number, string]} */ ([i, name])),
-            store.get("sheet"),
-            (sheet) => store.set({ sheet, rows: [], cols: [] }),
+            this.tabs.map(({ name }, i) => /** @type {[number, string]} */ ([i, name])),
+            store.get("tab"),
+            (tab) => store.set({ tab, ...NO_LOCKS }),
           )
         : null;
     if (this.sheetTabs) frame.body.append(h("div", { class: "controls" }, this.sheetTabs.element));
@@ -61,33 +62,34 @@ export class Tables {
     this.close = frame.open();
   }
 
-  get sheet() {
-    return this.sheets[this.store.get("sheet")];
+  get tab() {
+    return this.tabs[this.store.get("tab")];
   }
   get axes() {
-    return this.sheet.panels[0].axes;
+    return this.tab.panels[0].axes;
   }
 
   /** @param {AnyGrid} grid @param {Point} cell @param {string} name */
   reading(grid, [row, col], name) {
-    const panel = this.sheet.panels.find((other) => other.name === name) ?? this.sheet.panels[0];
+    const panel = this.tab.panels.find((other) => other.name === name) ?? this.tab.panels[0];
     const [down, across] = panel.axes;
     const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
-    const value = grid instanceof Grid && grid.hasState(row, col, OPEN) ? formatted(grid.at(row, col)) : "no number";
-    const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatted(number)}`);
+    const value =
+      grid instanceof Grid && grid.hasState(row, col, ALLOWED) ? formatNumber(grid.at(row, col)) : "no number";
+    const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatNumber(number)}`);
     return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
   }
 
   /** @param {TablePanel} panel */
   grid({ rows, cols, data, scale, limit }) {
     const values = this.source.numbers(data);
-    const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : OPEN));
+    const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : ALLOWED));
     return Grid.of(rows, cols, values, state, { scale, limit });
   }
 
   /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
   makeStage() {
-    const { panels, height = 460 } = this.sheet;
+    const { panels, height = 460 } = this.tab;
     const options = { axes: this.axes, maxCell: 22, maxHeight: height };
     return {
       panels: panels.map((panel) => {
@@ -99,20 +101,20 @@ export class Tables {
   }
 
   refresh() {
-    const at = this.store.get("sheet");
+    const at = this.store.get("tab");
     const { panels, stage } = this.stagesBySheet.get(at) ?? this.makeStage();
     this.stagesBySheet.set(at, { panels, stage });
     this.stage = stage;
     this.panels = panels;
     this.sheetTabs?.show(at);
-    this.frame.showStage(stage.element, this.sheet.note ?? "");
+    this.frame.showStage(stage.element, this.tab.note ?? "");
     stage.show(
       panels,
       {
-        rows: this.store.get("rows"),
-        cols: this.store.get("cols"),
+        rows: this.store.get("locked_rows"),
+        cols: this.store.get("locked_columns"),
         outlined: [],
-        dividers: this.sheet.panels.map((panel) => panel.dividers ?? []),
+        dividers: this.tab.panels.map((panel) => panel.dividers ?? []),
       },
       this.frame.width,
     );

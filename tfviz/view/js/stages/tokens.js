@@ -1,10 +1,8 @@
 // A view of a running text, each token shaded by its number.
 
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
-import { consume } from "../base/events.js";
 import { Grid } from "../base/grid.js";
-import { formatted } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -15,8 +13,6 @@ import { drawWords, wordList } from "./shaded-words.js";
 /** @import { TokensDocument, TokensState } from "../documents.js" */
 /** @import { Choices, Drawing, ViewOptions } from "../types.js" */
 
-/** @type {Record<string, number>} */
-const KEY_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
 const TOKEN_KEYS = [["arrows", "go to the next token"]];
 const LEGEND_SIZE = { width: 90, height: 130 };
 
@@ -42,31 +38,14 @@ export class Tokens {
       tables: () => [table({ name: "", grid: this.grid, axes: ["", "token"] })],
       redraw: () => this.refresh(),
     });
-    const { element, spans } = wordList(words, "tokens");
+    const { element, spans } = wordList(words, "tokens", {
+      choose: (place) => store.set({ token: clamp(place, 0, words.length - 1) }),
+      hover: true,
+    });
     this.spans = spans;
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.stage = h("div", { class: "stage tokens" }, element, this.canvas);
-    this.listen(element);
     this.close = this.frame.open();
-  }
-
-  /** @param {HTMLElement} element */
-  listen(element) {
-    /** @param {Event} event */
-    const choose = ({ target }) => {
-      const token = this.spans.indexOf(/** @type {HTMLElement} */ (target));
-      if (token >= 0) this.store.set({ token });
-    };
-    element.onclick = choose;
-    element.onpointerover = choose;
-    element.onkeydown = (event) => {
-      const step = KEY_STEPS[event.key];
-      if (!step) return;
-      const token = clamp(this.store.get("token") + step, 0, this.words.length - 1);
-      this.store.set({ token });
-      this.spans[token].focus();
-      consume(event);
-    };
   }
 
   refresh() {
@@ -76,7 +55,7 @@ export class Tokens {
       const { background, ink } = theme.shadeOfText(this.grid, this.grid.codes[i]);
       span.style.background = background;
       span.style.color = ink;
-      span.title = formatted(this.grid.at(0, i));
+      span.title = formatNumber(this.grid.at(0, i));
       span.classList.toggle("picked", i === token);
       span.setAttribute("aria-selected", String(i === token));
       span.tabIndex = i === token ? 0 : -1;
@@ -91,7 +70,7 @@ export class Tokens {
     );
     this.frame.showStage(this.stage, "");
     this.frame.announce(
-      `${quoted(this.words[token])} ${formatted(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
+      `${quoted(this.words[token])} ${formatNumber(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
     );
     this.frame.updateTable();
   }

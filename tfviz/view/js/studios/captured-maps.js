@@ -1,6 +1,6 @@
 // The attention maps of a model's last run, in the form that a view of heads needs.
 
-import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 
 /** @import { HeadMaps } from "../controls/head-choice.js" */
 /** @import { Pattern } from "../types.js" */
@@ -73,7 +73,9 @@ export class CapturedMaps {
     const { rows, cols } = this.parts[part];
     const { data, allowed } = this.maps[part][layer];
     const cells = rows.length * cols.length;
-    const state = allowed.subarray(head * cells, (head + 1) * cells).map((isAllowed) => (isAllowed ? OPEN : FORBIDDEN));
+    const state = allowed
+      .subarray(head * cells, (head + 1) * cells)
+      .map((isAllowed) => (isAllowed ? ALLOWED : FORBIDDEN));
     return Grid.of(rows, cols, data.subarray(head * cells, (head + 1) * cells), state);
   }
 

@@ -1,6 +1,7 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
-import { counted, fixed } from "../base/numbers.js";
+import { NO_LOCKS } from "../base/locks.js";
+import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { button } from "./small-elements.js";
 import { countKinds } from "../stages/head-summary.js";
@@ -79,7 +80,7 @@ async function findHead(studio, kind) {
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
 export function writeExamples(studio) {
   const { unit, store, loop } = studio;
-  const { temperature, top_k, top_p } = studio.described.state;
+  const { temperature, top_k, top_p } = studio.document.state;
   const begin = async (more = {}) => {
     loop.running = false;
     await loop.lastWrite;
@@ -141,7 +142,7 @@ export function repeatSentence(ids, costs, unit) {
   // the first token of the text has no cost, so that of the second line is left out, too
   const mean = (/** @type {number} */ start) =>
     Array.from({ length: length - 1 }, (_, i) => costs[start + i]).reduce((sum, cost) => sum + cost, 0) / (length - 1);
-  const [first, second] = [mean(0), mean(length + 1)].map((cost) => fixed(cost, 2));
+  const [first, second] = [mean(0), mean(length + 1)].map((cost) => formatFixed(cost, 2));
   return `The line costs ${first} nats a ${unit} the first time, ${second} the second.`;
 }
 
@@ -165,9 +166,9 @@ export function loopLength(tokens) {
  */
 export function loopSentence(tokens, unit) {
   const length = loopLength(tokens);
-  if (!length) return `It does not loop within ${counted(tokens.length, unit)}.`;
+  if (!length) return `It does not loop within ${formatCount(tokens.length, unit)}.`;
   if (length === 1) return `It loops: the last ${unit} is the one before it, again and again.`;
-  return `It loops: the last ${counted(length, unit)} repeat those before.`;
+  return `It loops: the last ${formatCount(length, unit)} repeat those before.`;
 }
 
 /** Make the experiments of the classifier's studio. @param {ClassifyStudio} studio */
@@ -228,26 +229,26 @@ export function fillExamples(studio) {
 
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
 export function translateExamples(studio) {
-  const { store, described } = studio;
-  const { num_beams, length_penalty } = described.state;
-  const from = { off: [], node: null, rows: [], cols: [], prefix: [], num_beams, length_penalty };
+  const { store, document } = studio;
+  const { num_beams, length_penalty } = document.state;
+  const from = { off: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
   return [
-    { name: "Translate it", act: () => store.set({ ...from, steps: described.max_tokens }) },
+    { name: "Translate it", act: () => store.set({ ...from, steps: document.max_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
     {
       name: "A beam of four",
-      act: () => store.set({ ...from, num_beams: Math.min(4, described.max_num_beams), steps: described.max_tokens }),
+      act: () => store.set({ ...from, num_beams: Math.min(4, document.max_num_beams), steps: document.max_tokens }),
     },
     {
       name: "Force the second likeliest first word",
       act: async () => {
-        store.set({ ...from, steps: described.max_tokens });
+        store.set({ ...from, steps: document.max_tokens });
         await studio.whenIdle();
         const unforced = studio.current?.text.tokens ?? [];
         store.set({ steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
-        store.set({ steps: described.max_tokens });
+        store.set({ steps: document.max_tokens });
         await studio.whenIdle();
         studio.announce(`Left to itself it writes ${studio.view.texts.quote(unforced)}`);
       },

@@ -1,58 +1,60 @@
 // Predicts how toggling the selected head, off if it is on or on if it is off, would change an answer's probability.
 
 import { percent, withSign } from "../base/numbers.js";
+import { LruCache } from "./lru-cache.js";
 
 /** @import { Edit } from "../types.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @import { Studio } from "./studio.js" */
 /**
  * @typedef {object} AblationQuery
  * @property {string} key of everything that the answer depends on, but for the head
  * @property {string} name of the answer, within a sentence
- * @property {number} share its probability now
+ * @property {number} probability its probability now
  * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
  */
 
 const CERTAINTY_MARGIN = 0.005; // a probability as near to 0 or 1
-const MAX_CACHED_SHARES = 500; // probabilities
+const MAX_CACHED_PROBABILITIES = 500; // probabilities
 
 /** A cache of the effect of toggling each head; each is computed once, on demand, and shown when it is known. */
 export class HeadAblation {
-  /** @type {Map<string, number | null>} null: it is asked for */
-  shares = new Map();
+  /** @type {LruCache<number | null>} null: it is asked for */
+  probabilities = new LruCache(MAX_CACHED_PROBABILITIES);
 
   /** @param {Studio<any>} studio */
   constructor(studio) {
     this.studio = studio;
   }
 
-  /** @param {Place} place @param {AblationQuery | null} asked */
+  /** @param {HeadAddress} place @param {AblationQuery | null} asked */
   describe(place, asked) {
-    const { studio, shares } = this;
+    const { studio, probabilities } = this;
     if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
     const off = studio.heads.isOff(place);
     const key = JSON.stringify([asked.key, studio.edits, place]);
-    const other = shares.get(key);
+    const other = probabilities.get(key);
     if (other === undefined) void this.ask(key, place, asked);
     if (other === undefined || other === null) return "";
-    const [now, then] = [asked.share, other].map(percent);
+    const [now, then] = [asked.probability, other].map(percent);
     const how = off ? "With this head on" : "With this head off";
-    const [falls, fall] = other < asked.share ? ["falls", "fall"] : ["rises", "rise"];
+    const [falls, fall] = other < asked.probability ? ["falls", "fall"] : ["rises", "rise"];
     if (now !== then) return `${how} ${asked.name} ${falls} from ${now} to ${then}.`;
-    const [odds, otherOdds] = [asked.share, other].map((share) => withSign(Math.log(share / (1 - share)), 1));
-    const isCertain = Math.min(asked.share, 1 - asked.share) < CERTAINTY_MARGIN; // there log-odds tell more
+    const [odds, otherOdds] = [asked.probability, other].map((probability) =>
+      withSign(Math.log(probability / (1 - probability)), 1),
+    );
+    const isCertain = Math.min(asked.probability, 1 - asked.probability) < CERTAINTY_MARGIN; // there log-odds tell more
     if (!isCertain || odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
     return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
   }
 
-  /** @param {string} key @param {Place} place @param {AblationQuery} asked */
+  /** @param {string} key @param {HeadAddress} place @param {AblationQuery} asked */
   async ask(key, place, { ask }) {
-    const { studio, shares } = this;
-    if (shares.size > MAX_CACHED_SHARES) shares.clear();
-    shares.set(key, null);
-    const share = await ask(studio.heads.editsToggling(place));
-    if (share === null) return void shares.delete(key);
-    shares.set(key, share);
+    const { studio, probabilities } = this;
+    probabilities.set(key, null);
+    const probability = await ask(studio.heads.editsToggling(place));
+    if (probability === null) return void probabilities.entries.delete(key);
+    probabilities.set(key, probability);
     if (!studio.frame.closed) studio.showSentence();
   }
 }

@@ -5,6 +5,7 @@ import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { Explorer } from "../stages/explorer.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
+import { prefersNoMotion } from "./animation.js";
 import { button, gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -12,7 +13,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @import { StudioState } from "../documents.js" */
 /** @import { Choices } from "../types.js" */
 /** @import { ModelHeads } from "./model-heads.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
@@ -46,8 +47,8 @@ export class HeadPane {
     this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => {
-      store.set({ open: !store.get("open"), mode: "head" });
-      if (store.get("open")) requestAnimationFrame(() => this.scrollToOpened());
+      store.set({ head_map_open: !store.get("head_map_open"), mode: "head" });
+      if (store.get("head_map_open")) requestAnimationFrame(() => this.scrollToOpened());
     };
     this.opener = button("", toggle, { title: "its map with all words, below", hidden: true });
     this.switcher = button("", () => heads.toggleHead(heads.selected), { hidden: true });
@@ -86,7 +87,7 @@ export class HeadPane {
     );
   }
 
-  /** Show all heads. @param {(place: Place) => Grid} grid @param {(place: Place) => number | null} row to mark in its map */
+  /** Show all heads. @param {(place: HeadAddress) => Grid} grid @param {(place: HeadAddress) => number | null} row to mark in its map */
   show(grid, row) {
     const { heads } = this;
     const off = this.store.get("off");
@@ -107,7 +108,7 @@ export class HeadPane {
   /** Show the opened head. A head that is off has no map; if one is open, the first head that is on is selected. */
   showOpened() {
     const { heads, store } = this;
-    const open = Boolean(store.get("open"));
+    const open = Boolean(store.get("head_map_open"));
     this.opener.hidden = !open && heads.isOff(heads.selected);
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));
@@ -126,7 +127,7 @@ export class HeadPane {
   /** Bring the opened head into view, if it is below. */
   scrollToOpened() {
     const { top } = this.openedHead.getBoundingClientRect();
-    const behavior = matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth";
+    const behavior = prefersNoMotion() ? "auto" : "smooth";
     if (top > innerHeight / 2) this.selectedHead.scrollIntoView({ block: "start", behavior });
   }
 

@@ -58,7 +58,7 @@ const encoder = (kernel, number) => async (texts) =>
  * head.
  * @param {import("../base/kernel-client.js").Reply} reply
  */
-function resultOf({ content: { outputs, masks, patterns }, pieces }) {
+function resultOf({ content: { outputs, masks, patterns }, buffers: pieces }) {
   /** @type {[string, any][]} */
   const tensors = outputs.map(
     (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [

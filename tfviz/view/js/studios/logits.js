@@ -19,14 +19,14 @@ export function largest(values) {
  */
 export function softmax(logits, temperature = 1) {
   const top = largest(logits);
-  const shares = Float64Array.from(logits, (logit) => Math.exp((logit - top) / temperature));
-  return normalized(shares);
+  const weights = Float64Array.from(logits, (logit) => Math.exp((logit - top) / temperature));
+  return normalized(weights);
 }
 
-/** Divide numbers by their sum. @param {Float64Array} shares */
-export function normalized(shares) {
-  const sum = shares.reduce((a, b) => a + b, 0);
-  return shares.map((share) => share / sum);
+/** Divide numbers by their sum. @param {Float64Array} weights */
+export function normalized(weights) {
+  const sum = weights.reduce((a, b) => a + b, 0);
+  return weights.map((weight) => weight / sum);
 }
 
 /** Return the log of the sum of the exponentials; of no logits it is -Infinity. @param {NumberList} logits */

@@ -1,14 +1,13 @@
 // The heads of a studio's model: their maps in the last run, which one is selected, and which are switched off.
 
-import { clamp } from "../base/clamp.js";
-import { counted } from "../base/numbers.js";
+import { clamp, formatCount } from "../base/numbers.js";
 import { capital } from "../base/visible-text.js";
 import { CapturedMaps, headsOf, partsOf } from "./captured-maps.js";
 
 /** @import { StudioState } from "../documents.js" */
 /** @import { Choices, Edit, Pattern } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
-/** @import { Group, Place } from "./model-pane.js" */
+/** @import { Group, HeadAddress } from "./model-pane.js" */
 
 /** The selection and state of a model's heads. */
 export class ModelHeads {
@@ -58,7 +57,7 @@ export class ModelHeads {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
-  /** Return the edits with one head toggled. @param {Place} place @returns {Edit[]} */
+  /** Return the edits with one head toggled. @param {HeadAddress} place @returns {Edit[]} */
   editsToggling(place) {
     const { edits } = this;
     const [site, head] = [this.siteOf(place), place.head];
@@ -69,33 +68,33 @@ export class ModelHeads {
   /** The number of layers and heads of the first part, in words. */
   get size() {
     const [{ sites, heads }] = this.groups;
-    return `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;
+    return `${formatCount(sites.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   siteOf({ part, layer }) {
     return this.groups[part].sites[layer];
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   nameOf({ part, layer, head }) {
     return `${this.groups.length > 1 ? `${capital(this.groups[part].name)}, layer` : "Layer"} ${layer}, head ${head}`;
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   grid({ part, layer, head }) {
     return this.maps.grid(part, layer, head);
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   isOff(place) {
     const site = this.siteOf(place);
     return this.store.get("off").some(([other, head]) => other === site && head === place.head);
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   select({ part, layer, head }) {
-    this.store.set({ part, layer, head, marked: [], ...this.selectedToo });
+    this.store.set({ part, layer, head, selected_heads: [], ...this.selectedToo });
   }
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
@@ -103,9 +102,9 @@ export class ModelHeads {
     this.store.set({ off: this.offToggling(site, heads) });
   }
 
-  /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {Place} place */
+  /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {HeadAddress} place */
   toggleHead(place) {
-    this.store.set({ ...place, marked: [], off: this.offToggling(this.siteOf(place), [place.head]) });
+    this.store.set({ ...place, selected_heads: [], off: this.offToggling(this.siteOf(place), [place.head]) });
   }
 
   /** Return which heads are off if these heads of a layer are toggled. @param {string} site @param {number[]} heads */

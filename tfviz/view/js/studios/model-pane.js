@@ -3,11 +3,11 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
+import { clamp } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
-import { clamp } from "../base/clamp.js";
 import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
-import { ABSENT, Grid, OPEN } from "../base/grid.js";
+import { ABSENT, Grid, ALLOWED } from "../base/grid.js";
 import { paint } from "../base/paint.js";
 import { button } from "./small-elements.js";
 
@@ -20,10 +20,10 @@ const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pan
 
 /**
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
- * @typedef {{ part: number, layer: number, head: number }} Place
+ * @typedef {{ part: number, layer: number, head: number }} HeadAddress
  * @typedef {object} Handlers
- * @property {(place: Place) => void} select
- * @property {(place: Place) => void} toggleHead select a head, and switch it off, or on
+ * @property {(place: HeadAddress) => void} select
+ * @property {(place: HeadAddress) => void} toggleHead select a head, and switch it off, or on
  * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
  */
 
@@ -50,10 +50,10 @@ export class ModelPane {
   /**
    * @param {object} state
    * @param {Group[]} state.groups
-   * @param {(place: Place) => Grid} state.grid the map of a head
+   * @param {(place: HeadAddress) => Grid} state.grid the map of a head
    * @param {any[][]} state.off [site, head]
-   * @param {Place} state.selected the head that is looked at
-   * @param {(place: Place) => number | null} state.row a query to mark in the map of a head
+   * @param {HeadAddress} state.selected the head that is looked at
+   * @param {(place: HeadAddress) => number | null} state.row a query to mark in the map of a head
    */
   show({ groups, grid, off, selected, row }) {
     this.groups = groups;
@@ -125,7 +125,7 @@ export class ModelPane {
     return h("div", { class: "head-names", "aria-hidden": "true" }, h("span", {}), ...names);
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   makeCell(place) {
     const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
     const off = button("×", () => this.handlers.toggleHead(place), {
@@ -145,9 +145,9 @@ export class ModelPane {
 
   /**
    * @param {HTMLElement} cell
-   * @param {Place} place
+   * @param {HeadAddress} place
    * @param {boolean} off
-   * @param {Place} selected
+   * @param {HeadAddress} selected
    */
   markCell(cell, place, off, selected) {
     const chosen = keyOf(place) === keyOf(selected);
@@ -175,7 +175,7 @@ export class ModelPane {
     const ratio = globalThis.devicePixelRatio || 1;
     const side = Math.round(cellSide * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
-    const state = grid.state.map((kind) => (kind === OPEN ? OPEN : ABSENT)); // a small map has no room for hatching
+    const state = grid.state.map((kind) => (kind === ALLOWED ? ALLOWED : ABSENT)); // a small map has no room for hatching
     const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
     const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -201,10 +201,10 @@ export class ModelPane {
   /**
    * Move the focus to a neighbour.
    * @param {string} key
-   * @param {Place} place
+   * @param {HeadAddress} place
    */
   moveFocus(key, { part, layer, head }) {
-    /** @type {Record<string, Place>} */
+    /** @type {Record<string, HeadAddress>} */
     const places = {
       ArrowUp: { part, layer, head: head - 1 },
       ArrowDown: { part, layer, head: head + 1 },
@@ -223,10 +223,10 @@ export class ModelPane {
   }
 }
 
-/** @type {(place: Place) => string} */
+/** @type {(place: HeadAddress) => string} */
 export const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;
 
-/** @type {(key: string) => Place} */
+/** @type {(key: string) => HeadAddress} */
 function placeOf(key) {
   const [part, layer, head] = key.split(".").map(Number);
   return { part, layer, head };

@@ -1,17 +1,17 @@
 // Functions that show the probabilities of words or labels: as buttons with bars, as a table, and drawn on a pen.
 
-import { Grid, OPEN } from "../base/grid.js";
+import { Grid, ALLOWED } from "../base/grid.js";
 import { h } from "../base/elements.js";
-import { counted, percent } from "../base/numbers.js";
+import { formatCount, percent } from "../base/numbers.js";
 import { joinPresent } from "./small-elements.js";
 import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
 /** @import { Drawing, GridPanel, Pen } from "../types.js" */
 /** @import { Theme } from "../base/theme.js" */
 /**
- * @typedef {object} Share
+ * @typedef {object} ProbabilityRow
  * @property {string} name
- * @property {number} share the current probability, 0 to 1
+ * @property {number} probability the current probability, 0 to 1
  * @property {number | null} [pale] a probability drawn pale behind the bar: before top-k or top-p, or of the clean run
  * @property {number | null} [other] the probability with all heads on
  * @property {string} [title]
@@ -27,7 +27,7 @@ const FIRST_BARS = 5; // that a telephone shows before it is asked for more
 
 /**
  * Make a button with a bar for each probability.
- * @param {Share[]} rows
+ * @param {ProbabilityRow[]} rows
  * @param {string} [compared] what `other` is, in words
  * @returns {HTMLElement[]}
  */
@@ -41,34 +41,34 @@ export const bars = (rows, compared = "with all heads on") => {
   });
 };
 
-/** @param {Share} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
-function barRow({ name, share, pale = null, other = null, title = "", kind = "", onclick = null }, compared) {
+/** @param {ProbabilityRow} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
+function barRow({ name, probability, pale = null, other = null, title = "", kind = "", onclick = null }, compared) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
   const phrase = special ? tokenPhrase(word) : name;
-  const label = [phrase, percent(share), other !== null && `${compared} ${percent(other)}`, title];
+  const label = [phrase, percent(probability), other !== null && `${compared} ${percent(other)}`, title];
   return h(
     onclick ? "button" : "div",
     {
-      class: joinPresent(["share", kind, share === 0 && "lost", special && "special"]),
+      class: joinPresent(["share", kind, probability === 0 && "lost", special && "special"]),
       title,
       onclick,
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
     },
     h("span", { class: "name", dir: "auto" }, phrase),
-    track(share, pale, other),
-    h("span", { class: "number" }, percent(share)),
+    track(probability, pale, other),
+    h("span", { class: "number" }, percent(probability)),
   );
 }
 
-/** @param {number} share @param {number | null} pale @param {number | null} other */
-function track(share, pale, other) {
+/** @param {number} probability @param {number | null} pale @param {number | null} other */
+function track(probability, pale, other) {
   const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
   return h(
     "span",
     { class: "track" },
     pale === null ? null : h("span", { class: "bar pale", style: widthStyle(pale) }),
-    h("span", { class: "bar", style: widthStyle(share) }),
+    h("span", { class: "bar", style: widthStyle(probability) }),
     other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
   );
 }
@@ -76,70 +76,72 @@ function track(share, pale, other) {
 /**
  * Drop entries below 0.1%, except the first three; `othersRow` sums what is dropped.
  * @param {number[]} ids the likeliest first
- * @param {ArrayLike<number>} shares by id
+ * @param {ArrayLike<number>} probabilities by id
  */
-export const withoutTiny = (ids, shares) => ids.filter((id, i) => i < MIN_BARS || shares[id] >= TINY);
+export const withoutTiny = (ids, probabilities) => ids.filter((id, i) => i < MIN_BARS || probabilities[id] >= TINY);
 
 /** Mark a list that has so few bars that they are written large. @param {HTMLElement} list */
 export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".share").length <= FEW_BARS);
 
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.
- * @param {ArrayLike<number>} shares of all
+ * @param {ArrayLike<number>} probabilities of all
  * @param {number[]} listed places of those that are shown
- * @returns {Share[]}
+ * @returns {ProbabilityRow[]}
  */
-export function othersRow(shares, listed) {
+export function othersRow(probabilities, listed) {
   const rest = new Set(listed);
   let [count, sum] = [0, 0];
-  for (let at = 0; at < shares.length; at++)
-    if (shares[at] > 0 && !rest.has(at)) [count, sum] = [count + 1, sum + shares[at]];
+  for (let at = 0; at < probabilities.length; at++)
+    if (probabilities[at] > 0 && !rest.has(at)) [count, sum] = [count + 1, sum + probabilities[at]];
   if (!count) return [];
-  return [{ name: counted(count, "other"), share: sum, kind: "others", title: "all others together" }];
+  return [{ name: formatCount(count, "other"), probability: sum, kind: "others", title: "all others together" }];
 }
 
 /**
  * Return probabilities as a table of numbers.
  * @param {string} name
  * @param {string} axis what the rows are
- * @param {Share[]} rows
- * @param {string[]} [cols] the names of a share and of the share it is compared with
+ * @param {ProbabilityRow[]} rows
+ * @param {string[]} [cols] the names of a probability and of the one it is compared with
  * @returns {GridPanel<Grid>}
  */
-export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
+export function probabilitiesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
   const compared = rows.some(({ other }) => (other ?? null) !== null);
-  const values = Float32Array.from(rows.flatMap(({ share, other }) => (compared ? [share, other ?? NaN] : [share])));
+  const values = Float32Array.from(
+    rows.flatMap(({ probability, other }) => (compared ? [probability, other ?? NaN] : [probability])),
+  );
   const words = rows.map((row) => row.name);
-  const state = new Uint8Array(values.length).fill(OPEN);
+  const state = new Uint8Array(values.length).fill(ALLOWED);
   const grid = Grid.of(words, compared ? cols : ["probability"], values, state, { scale: "linear" });
   return { name, grid, axes: [axis, ""] };
 }
 
-/** @param {Theme} theme @param {Share[]} rows named as they are shown @returns {Drawing} */
-export const sharesDrawing = (theme, rows) => ({
+/** @param {Theme} theme @param {ProbabilityRow[]} rows named as they are shown @returns {Drawing} */
+export const probabilitiesDrawing = (theme, rows) => ({
   width: 420,
-  height: sharesHeight(rows),
-  draw: (pen) => drawShares(pen, theme, rows, 0),
+  height: probabilitiesHeight(rows),
+  draw: (pen) => drawProbabilities(pen, theme, rows, 0),
 });
 
-/** @param {Share[]} rows @returns pixels that `drawShares` takes */
-export const sharesHeight = (rows) => ROW_HEIGHT * rows.length;
+/** @param {ProbabilityRow[]} rows @returns pixels that `drawShares` takes */
+export const probabilitiesHeight = (rows) => ROW_HEIGHT * rows.length;
 
 /**
  * Draw probabilities as bars.
  * @param {Pen} pen
  * @param {Theme} theme
- * @param {Share[]} rows named as they are shown
+ * @param {ProbabilityRow[]} rows named as they are shown
  * @param {number} top
  */
-export function drawShares(pen, theme, rows, top) {
-  rows.forEach(({ name, share, other = null }, i) => {
+export function drawProbabilities(pen, theme, rows, top) {
+  rows.forEach(({ name, probability, other = null }, i) => {
     const y = top + ROW_HEIGHT * i + 12;
     const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
     pen.rect(130, y - 7, BAR_LENGTH, 14, { fill: theme.line, alpha: 0.45, radius: 3 });
-    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.prediction, radius: 3 });
+    pen.rect(130, y - 7, Math.max(1, long(probability)), 14, { fill: theme.prediction, radius: 3 });
     if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
-    pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
+    pen.text(360, y, percent(probability), { fill: theme.ink, size: 12 });
   });
 }

@@ -21,9 +21,9 @@ class StateStore extends TraitStore {
 /** Make a widget of studio classes, by the kind of their document. @param {Record<string, new (...args: StudioArguments<any>) => Studio<any>>} studios */
 export const studioWidget = (studios) =>
   widget((host, model, kernel) => {
-    const described = model.get("document");
+    const document = model.get("document");
     const store = new StateStore(model, ["state"]);
-    return new studios[described.kind](host, { document: described, data: "" }, store, {
+    return new studios[document.kind](host, { document, data: "" }, store, {
       page: () => kernel.page(),
       engine: () => kernelEngine(kernel),
       tokenizer: kernelTokenizer(kernel),

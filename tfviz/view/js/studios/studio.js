@@ -3,7 +3,7 @@
 
 import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
-import { counted } from "../base/numbers.js";
+import { formatCount } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
@@ -13,7 +13,6 @@ import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
 import { describeHead } from "../stages/head-summary.js";
-import { introduction } from "./introductions.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
@@ -26,12 +25,12 @@ import CSS from "../controls/studio.css";
 /** @import { Choices, Drawing, GridPanel, Pattern, ViewOptions, Tokenizer } from "../types.js" */
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./text/encoded-text.js" */
-/** @import { Place } from "./model-pane.js" */
+/** @import { HeadAddress } from "./model-pane.js" */
 /** @import { Example } from "./examples.js" */
 /**
  * @typedef {ViewOptions & {
  *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
- *   tokenizer?(described: Record<string, any>, number: number): Tokenizer,
+ *   tokenizer?(spec: Record<string, any>, number: number): Tokenizer,
  * }} StudioOptions the engine and tokenizers of a kernel, if there is one
  */
 /**
@@ -67,7 +66,7 @@ export class Studio {
 
   /** The names of the rows and columns of a head's map. */
   get axes() {
-    return "axes" in this.described ? this.described.axes : ["query", "key"];
+    return "axes" in this.document ? this.document.axes : ["query", "key"];
   }
 
   /** The map of the chosen head. @returns {Drawing | null} */
@@ -109,21 +108,21 @@ export class Studio {
 
   /** @param {StudioArguments<Document>} args */
   constructor(...[host, source, store, options]) {
-    const described = source.document;
-    this.described = described;
+    const { document } = source;
+    this.document = document;
     /** @type {Choices<StudioState> & Choices<Document["state"]>} */
     this.store = store;
     this.options = options;
     /** @type {Tokenizer[]} */
-    this.tokenizers = described.tokenizers.map(options.tokenizer ?? makeTokenizer);
+    this.tokenizers = document.tokenizers.map(options.tokenizer ?? makeTokenizer);
     this.frame = this.makeFrame(host);
     /** @type {ModelHeads} */
     this.heads = new ModelHeads(store, this.axes);
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
-    this.bar = new TopBar(this.frame, described.state, this.choices, Boolean(options.page) && !options.engine);
+    this.bar = new TopBar(this.frame, document.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;
     const { body } = this.frame;
-    this.session = new EngineSession(described, source.data, options, {
+    this.session = new EngineSession(document, source.data, options, {
       showError: (error) => {
         this.headPane.opening.remove();
         this.frame.showError(error);
@@ -153,7 +152,7 @@ export class Studio {
 
   /** @param {HTMLElement} host */
   makeFrame(host) {
-    const frame = new Frame(host, this.described, this.store, {
+    const frame = new Frame(host, this.document, this.store, {
       ...this.options,
       keys: this.keys,
       grids: () => this.panels(),
@@ -171,7 +170,7 @@ export class Studio {
 
   /** The choices that Undo takes back and a link carries. */
   get choices() {
-    return Object.keys(this.described.state).filter((name) => !TRANSIENT_KEYS.has(name));
+    return Object.keys(this.document.state).filter((name) => !TRANSIENT_KEYS.has(name));
   }
 
   /**
@@ -200,7 +199,7 @@ export class Studio {
 
   /** Show the experiments proposed by the author and by this kind of studio. @param {Example[]} examples */
   showExamples(examples) {
-    const proposed = (this.described.examples ?? []).map(([name, state]) => ({
+    const proposed = (this.document.examples ?? []).map(([name, state]) => ({
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
@@ -270,7 +269,7 @@ export class Studio {
     this.showModel();
   }
 
-  /** Return the small map of a head. @param {Place} place */
+  /** Return the small map of a head. @param {HeadAddress} place */
   thumbnail(place) {
     return this.heads.grid(place);
   }
@@ -285,7 +284,7 @@ export class Studio {
     return null;
   }
 
-  /** The query that is marked in the small map of a head. @param {Place} _at @returns {number | null} */
+  /** The query that is marked in the small map of a head. @param {HeadAddress} _at @returns {number | null} */
   markedRow(_at) {
     return this.row;
   }
@@ -311,9 +310,9 @@ export class Studio {
 
   /** Say what the model is: in the names of files, and in the line below the title. */
   showSubject() {
-    const { frame, lead, described, size, reads } = this;
+    const { frame, lead, document, size, reads } = this;
     frame.subject.textContent = `${size}, ${reads}`;
-    lead.textContent = introduction(described.kind, size, reads);
+    lead.textContent = introduction(document.kind, size, reads);
   }
 
   /** Layers and heads, in words. */
@@ -324,7 +323,7 @@ export class Studio {
   /** What the model reads, in words. */
   get reads() {
     const { unit, tokenizer } = this;
-    return unit === "token" ? `knows ${counted(tokenizer.size, "token")}` : `reads ${unit} by ${unit}`;
+    return unit === "token" ? `knows ${formatCount(tokenizer.size, "token")}` : `reads ${unit} by ${unit}`;
   }
 
   showSource() {}
@@ -338,19 +337,19 @@ export class Studio {
     );
   }
 
-  /** Describe the behaviour of a head in a sentence. @param {Place} at */
+  /** Describe the behaviour of a head in a sentence. @param {HeadAddress} at */
   describeHead(at) {
     return describeHead(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
   }
 
-  /** Describe the effect of switching off a head in a sentence. @param {Place} _at @returns {string} */
+  /** Describe the effect of switching off a head in a sentence. @param {HeadAddress} _at @returns {string} */
   describeAblation(_at) {
     return "";
   }
 
   /** The word for one token in texts. */
   get unit() {
-    return tokenName(this.described.tokenizers.at(-1)?.kind);
+    return tokenName(this.document.tokenizers.at(-1)?.kind);
   }
 
   /** @param {string} text */
@@ -372,4 +371,25 @@ export class Studio {
 const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio
 
 // Choices that are not written into a link and not undone.
-const TRANSIENT_KEYS = new Set(["rows", "cols", "marked", "hidden", "forced"]);
+const TRANSIENT_KEYS = new Set(["locked_rows", "locked_columns", "selected_heads", "hidden_keys", "forced"]);
+
+/** @type {Record<StudioDocument["kind"], [what: string, first: string]>} */
+const INTRODUCTIONS = {
+  write: ["A language model", "Type, press “Write on”, or click a head to see what it looks at."],
+  patch: ["A language model", "Click a cell to copy the clean run’s activation into the corrupt run."],
+  translate: ["A translation model", "Press a translated word to see what the model looked at."],
+  classify: ["A text classifier", "Press a word to strike it out, or click a head to see what it looks at."],
+  "classify-image": ["A picture classifier", "Hide patches, or click a head to see where it looks."],
+  fill: ["A masked language model", "Press a word to hide it, then press a guess."],
+};
+
+/**
+ * Introduce a studio in a line.
+ * @param {StudioDocument["kind"]} kind
+ * @param {string} size layers and heads, in words
+ * @param {string} reads what it reads: "reads letter by letter", "knows 800 tokens"
+ */
+function introduction(kind, size, reads) {
+  const [what, first] = INTRODUCTIONS[kind];
+  return `${what} of ${size} that ${reads}. ${first}`;
+}

@@ -24,10 +24,10 @@ export class BytePairEncoder {
    *   were learned
    */
   constructor(tokens, merges) {
-    const places = new Map(tokens.map((token, id) => [token, id]));
+    const idOf = new Map(tokens.map((token, id) => [token, id]));
     this.size = tokens.length;
     this.merges = merges;
-    this.letters = byteCharacters().map((character) => Number(places.get(character)));
+    this.letters = byteCharacters().map((character) => Number(idOf.get(character)));
     for (let i = 0; i < merges.length; i += 3) this.ranks.set(merges[i] * this.size + merges[i + 1], i / 3);
   }
 

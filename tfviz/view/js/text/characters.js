@@ -13,17 +13,17 @@ export class CharacterTokenizer {
   /** @type {Record<string, number>} */
   special = {};
 
-  /** @param {{ tokens: string[] }} described */
+  /** @param {{ tokens: string[] }} spec */
   constructor({ tokens }) {
     this.vocab = tokens;
     this.size = tokens.length;
-    this.places = new Map(tokens.map((token, id) => [token, id]));
+    this.idOf = new Map(tokens.map((token, id) => [token, id]));
   }
 
   /** @param {string} text */
   encode(text) {
     return Array.from(text, (character, place) => {
-      const id = this.places.get(character);
+      const id = this.idOf.get(character);
       if (id !== undefined) return id;
       throw new Error(`${characterName(character)} at place ${place} is not among the ${this.size} of this tokenizer`);
     });

@@ -13,7 +13,7 @@ export class KernelTokenizer {
   learned = new Map();
 
   /**
-   * @param {{ texts: string[], bytes: Record<number, number[]>, names: Record<number, string>, special: Record<string, number> }} described
+   * @param {{ texts: string[], bytes: Record<number, number[]>, names: Record<number, string>, special: Record<string, number> }} spec
    * @param {(texts: string[]) => Promise<number[][]>} ask gives their ids
    */
   constructor({ texts, bytes, names, special }, ask) {

@@ -3,12 +3,12 @@
 import { ByteTokenizer, CharacterTokenizer } from "./characters.js";
 import { SubwordTokenizer } from "./subwords.js";
 
-/** @type {Record<string, new (described: any) => import("../types.js").Tokenizer>} */
+/** @type {Record<string, new (spec: any) => import("../types.js").Tokenizer>} */
 const TOKENIZERS = { characters: CharacterTokenizer, bytes: ByteTokenizer, subwords: SubwordTokenizer };
 
-/** Make a tokenizer from its exported description. @param {Record<string, any>} described */
-export function makeTokenizer(described) {
-  const kind = Object.hasOwn(TOKENIZERS, described.kind) && TOKENIZERS[described.kind];
-  if (!kind) throw new Error(`there is no tokenizer of the kind ${described.kind}`);
-  return new kind(described);
+/** Make a tokenizer from its exported description. @param {Record<string, any>} spec */
+export function makeTokenizer(spec) {
+  const kind = Object.hasOwn(TOKENIZERS, spec.kind) && TOKENIZERS[spec.kind];
+  if (!kind) throw new Error(`there is no tokenizer of the kind ${spec.kind}`);
+  return new kind(spec);
 }

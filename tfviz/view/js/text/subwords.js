@@ -24,9 +24,9 @@ const CLEAN_UP_REPLACEMENTS = [
 
 /** A tokenizer of subwords that encodes and decodes as its `tokenizers.Tokenizer` does. @implements {Tokenizer} */
 export class SubwordTokenizer {
-  /** @param {any} described */
-  constructor(described) {
-    const { tokens, special, silent, joiner, model } = described;
+  /** @param {any} spec */
+  constructor(spec) {
+    const { tokens, special, silent, joiner, model } = spec;
     /** @type {string[]} */
     this.vocab = tokens;
     /** @type {Record<string, number>} */
@@ -34,10 +34,10 @@ export class SubwordTokenizer {
     this.joiner = joiner;
     this.size = tokens.length;
     this.skippedIds = new Set(silent);
-    this.hexadecimalIds = new Set(described.hexadecimal);
+    this.hexadecimalIds = new Set(spec.hexadecimal);
     this.bytes = new Map(byteCharacters().map((character, byte) => [character, byte]));
-    this.normalize = normalizer(described.normalizers);
-    this.split = splitter(described.splitter);
+    this.normalize = normalizer(spec.normalizers);
+    this.split = splitter(spec.splitter);
     this.model = wordModel(model, tokens);
   }
 
@@ -87,34 +87,34 @@ export class SubwordTokenizer {
 
 /**
  * Make the function that encodes a word.
- * @param {any} described
+ * @param {any} spec
  * @param {string[]} tokens
  * @returns {(word: string) => number[]}
  */
-function wordModel(described, tokens) {
-  if (described.kind === "bpe") {
-    const encoder = new BytePairEncoder(tokens, described.merges);
+function wordModel(spec, tokens) {
+  if (spec.kind === "bpe") {
+    const encoder = new BytePairEncoder(tokens, spec.merges);
     return (word) => encoder.encode(word);
   }
-  const places = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
-  if (described.kind === "wordpiece") return (word) => wordPieceIds(word, places, described);
-  return (word) => [places.get(word) ?? described.unknown];
+  const idOf = new Map(spec.ids.map((/** @type {number} */ id) => [tokens[id], id]));
+  if (spec.kind === "wordpiece") return (word) => wordPieceIds(word, idOf, spec);
+  return (word) => [idOf.get(word) ?? spec.unknown];
 }
 
 /**
  * Split a word into the longest known pieces, from the left; if there is none at some place, the whole word is unknown.
  * @param {string} word
- * @param {Map<string, number>} places
+ * @param {Map<string, number>} idOf
  * @param {any} model
  * @returns {number[]}
  */
-function wordPieceIds(word, places, { unknown, inside, longest: maxLetters }) {
+function wordPieceIds(word, idOf, { unknown, inside, longest: maxLetters }) {
   const letters = Array.from(word);
   if (letters.length > maxLetters) return [unknown];
   const ids = [];
   for (let start = 0; start < letters.length;) {
     let stop = letters.length;
-    const piece = () => places.get((start ? inside : "") + letters.slice(start, stop).join(""));
+    const piece = () => idOf.get((start ? inside : "") + letters.slice(start, stop).join(""));
     while (stop > start && piece() === undefined) stop--;
     if (stop === start) return [unknown];
     ids.push(Number(piece()));

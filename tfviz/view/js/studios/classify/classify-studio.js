@@ -10,14 +10,14 @@ import { logOdds, softmax, topK } from "../logits.js";
 import { joinPresent, note } from "../small-elements.js";
 import { stacked } from "../text/text-drawing.js";
 import { TextStudio } from "../text/text-studio.js";
-import { bars, markFew, sharesDrawing, sharesPanel } from "../probability-bars.js";
+import { bars, markFew, probabilitiesDrawing, probabilitiesPanel } from "../probability-bars.js";
 import { classifyExamples } from "../examples.js";
 import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
-/** @import { Place } from "../model-pane.js" */
-/** @import { Share } from "../probability-bars.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
+/** @import { ProbabilityRow } from "../probability-bars.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 
@@ -128,7 +128,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {number} label */
   labelText(label) {
-    return quotedExcerpt(this.described.labels[label], 24);
+    return quotedExcerpt(this.document.labels[label], 24);
   }
 
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
@@ -186,7 +186,7 @@ export class ClassifyStudio extends TextStudio {
     const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
     const name = this.labelText(first);
     this.changeText.textContent = changed
-      ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].share)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
+      ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].probability)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
     this.measuring = this.effects.measure(isCurrent);
   }
@@ -214,19 +214,19 @@ export class ClassifyStudio extends TextStudio {
     if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   describeAblation(place) {
     const { answer, subjectLabel: label } = this;
     if (!answer) return "";
     const { ids } = answer;
-    const shareOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
+    const probabilityOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
     return this.ablation.describe(place, {
       key: `${label} ${ids}`,
       name: this.labelText(label),
-      share: shareOf(answer.logits),
+      probability: probabilityOf(answer.logits),
       ask: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
-        return other && shareOf(other.logits);
+        return other && probabilityOf(other.logits);
       },
     });
   }
@@ -266,25 +266,25 @@ export class ClassifyStudio extends TextStudio {
 
   panels() {
     if (!this.answer) return null;
-    return [sharesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effects.panels];
+    return [probabilitiesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effects.panels];
   }
 
-  /** The probability of each label, and that for the text as typed. @returns {Share[]} */
+  /** The probability of each label, and that for the text as typed. @returns {ProbabilityRow[]} */
   get verdicts() {
     const { answer, compared } = this;
     if (!answer || !compared) return [];
     const now = softmax(answer.logits);
     const unedited = compared === answer ? null : softmax(compared.logits);
-    return this.described.labels.map((name, i) => {
+    return this.document.labels.map((name, i) => {
       const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
-      return { name, share: now[i], other: unedited && unedited[i], kind };
+      return { name, probability: now[i], other: unedited && unedited[i], kind };
     });
   }
 
   /** @returns {Drawing} */
   get drawing() {
-    const rows = this.verdicts.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
-    return stacked([this.words.drawing, sharesDrawing(this.frame.theme, rows)]);
+    const rows = this.verdicts.map(({ name, probability }) => ({ name: quotedExcerpt(name, 16), probability }));
+    return stacked([this.words.drawing, probabilitiesDrawing(this.frame.theme, rows)]);
   }
 }
 

@@ -2,8 +2,8 @@
 // word.
 
 import { h, select } from "../../base/elements.js";
-import { Grid, OPEN } from "../../base/grid.js";
-import { fixed, percent, withSign } from "../../base/numbers.js";
+import { Grid, ALLOWED } from "../../base/grid.js";
+import { formatFixed, percent, withSign } from "../../base/numbers.js";
 import { cssColour } from "../../base/theme.js";
 import { visibleText } from "../../base/visible-text.js";
 import { logOdds, softmax } from "../logits.js";
@@ -33,9 +33,9 @@ export class WordEffects {
   /** @param {ClassifyStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { described, store } = studio;
+    const { document, store } = studio;
     /** @type {[number, string][]} */
-    const labels = described.labels.map((label, i) => [i, label]);
+    const labels = document.labels.map((label, i) => [i, label]);
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
@@ -124,7 +124,7 @@ export class WordEffects {
     this.scale.replaceChildren(
       h(
         "span",
-        { title: `full colour: ${fixed(limit, 1)} of log-odds` },
+        { title: `full colour: ${formatFixed(limit, 1)} of log-odds` },
         `A word pushes${this.isBinary ? " toward" : ""}`,
       ),
       h("output", {}, against),
@@ -145,7 +145,7 @@ export class WordEffects {
   }
 
   get isBinary() {
-    return this.studio.described.labels.length === 2;
+    return this.studio.document.labels.length === 2;
   }
 
   /** The labels at the two ends of the scale of effects. */
@@ -210,8 +210,11 @@ export class WordEffects {
     const values = Float32Array.from(known, (i) => this.of(i, label) ?? 0);
     const words = known.map((i) => studio.wordAt(i));
     const limit = values.reduce((max, effect) => Math.max(max, Math.abs(effect)), MIN_LIMIT);
-    const col = `log-odds of ${studio.described.labels[label]} without it`;
-    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });
+    const col = `log-odds of ${studio.document.labels[label]} without it`;
+    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(ALLOWED), {
+      scale: "diverging",
+      limit,
+    });
     return [{ name: "words", grid, axes: ["word", ""] }];
   }
 }

@@ -8,7 +8,7 @@ import { logitsAt, softmax, topK } from "../logits.js";
 /** @import { FillStudio } from "./fill-studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 /**
- * @typedef {{ shares: Float64Array, tokenizer: Tokenizer, text: string }} LeftGuess of a tokenizer's words, after a text
+ * @typedef {{ probabilities: Float64Array, tokenizer: Tokenizer, text: string }} LeftGuess of a tokenizer's words, after a text
  */
 /**
  * @typedef {LeftGuess | { problem: string } | null | undefined} Left or why there is none; null: there is no text on the left; undefined: not known yet
@@ -71,7 +71,7 @@ export class CausalPredictions {
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
     const left = [...(before === null ? [] : [before]), ...read].slice(-context);
     const answer = left.length ? await studio.ask("comparison", left, { program: "comparison" }) : null;
-    return answer && { shares: softmax(logitsAt(answer, left.length - 1, tokenizer.size)), tokenizer, text };
+    return answer && { probabilities: softmax(logitsAt(answer, left.length - 1, tokenizer.size)), tokenizer, text };
   }
 
   /**
@@ -79,8 +79,8 @@ export class CausalPredictions {
    * @param {Segment} segment
    * @param {LeftGuess} left
    */
-  async encodePredictions(segment, { shares, tokenizer }) {
-    const guesses = topK(shares, MAX_GUESSES);
+  async encodePredictions(segment, { probabilities, tokenizer }) {
+    const guesses = topK(probabilities, MAX_GUESSES);
     await this.studio.preloadEncodings(
       this.studio.tokenizer,
       guesses.map((id) => guessText(segment, tokenizer, id)),

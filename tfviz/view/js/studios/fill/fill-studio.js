@@ -7,7 +7,7 @@ import { drawGuesses, guessesHeight, guessesOf } from "./predictions.js";
 import { HeadAblation } from "../head-ablation.js";
 import { CausalPredictions } from "./causal-predictions.js";
 import { logitsAt, softmax, topK } from "../logits.js";
-import { sharesPanel } from "../probability-bars.js";
+import { probabilitiesPanel } from "../probability-bars.js";
 import { joinPresent } from "../small-elements.js";
 import { stacked } from "../text/text-drawing.js";
 import { TextStudio } from "../text/text-studio.js";
@@ -15,13 +15,13 @@ import { fillExamples } from "../examples.js";
 
 /** @import { FillDocument } from "../../documents.js" */
 /** @import { Drawing, Pen } from "../../types.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { Left } from "./causal-predictions.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Logits } from "../text/text-studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 /**
- * @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess the masked model's probabilities; baseline: those with all heads on
+ * @typedef {{ place: number, probabilities: Float64Array, baseline: Float64Array | null }} Guess the masked model's probabilities; baseline: those with all heads on
  */
 /** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
 
@@ -46,7 +46,7 @@ export class FillStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.guesses = new PredictionPane(this);
     this.buildTextPanes({
-      how: `${HIDE_HELP}${this.described.compare_with ? ` ${COMPARE_HELP}` : ""}`,
+      how: `${HIDE_HELP}${this.document.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
       prediction: [this.guesses.element],
     });
@@ -139,7 +139,7 @@ export class FillStudio extends TextStudio {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
     this.guesses.show();
-    const { compare_with: model } = this.described;
+    const { compare_with: model } = this.document;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.guesses.show();
     this.frame.updateTable();
@@ -150,14 +150,14 @@ export class FillStudio extends TextStudio {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];
     const front = this.special.before.length;
-    const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
+    const probabilities = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
       softmax(logitsAt(logits, place + front, this.tokenizer.size));
     return this.segments.flatMap((segment, i) => {
       const places = this.placesOf(segment).filter((place) => masked.has(place));
       const both = places.map((place) => ({
         place,
-        shares: shares(answer, place),
-        baseline: this.edits.length ? shares(compared, place) : null,
+        probabilities: probabilities(answer, place),
+        baseline: this.edits.length ? probabilities(compared, place) : null,
       }));
       return places.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
     });
@@ -173,18 +173,18 @@ export class FillStudio extends TextStudio {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
-  /** @param {Place} head */
+  /** @param {HeadAddress} head */
   describeAblation(head) {
     const { answer } = this;
     const [guess] = this.guesses.current?.both ?? [];
     if (!answer || !guess) return "";
     const { ids } = answer;
-    const [id] = topK(guess.shares, 1);
+    const [id] = topK(guess.probabilities, 1);
     const place = guess.place + this.special.before.length;
     return this.ablation.describe(head, {
       key: `${place} ${ids}`,
       name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
-      share: guess.shares[id],
+      probability: guess.probabilities[id],
       ask: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
         return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
@@ -226,17 +226,19 @@ export class FillStudio extends TextStudio {
       const { segment, both, left } = gap;
       const top = this.guesses.sharedWords(gap);
       return [
-        ...both.map(({ shares, baseline }) => ({
+        ...both.map(({ probabilities, baseline }) => ({
           name: `${segment.text}, both sides`,
-          rows: guessesOf({ shares, baseline, tokenizer: this.tokenizer }, top),
+          rows: guessesOf({ probabilities, baseline, tokenizer: this.tokenizer }, top),
         })),
-        ...(left && "shares" in left ? [{ name: `${segment.text}, left side`, rows: guessesOf(left, top) }] : []),
+        ...(left && "probabilities" in left
+          ? [{ name: `${segment.text}, left side`, rows: guessesOf(left, top) }]
+          : []),
       ];
     });
   }
 
   panels() {
-    return this.answer ? this.guessTables.map(({ name, rows }) => sharesPanel(name, "guess", rows)) : null;
+    return this.answer ? this.guessTables.map(({ name, rows }) => probabilitiesPanel(name, "guess", rows)) : null;
   }
 
   /** @returns {Drawing} */

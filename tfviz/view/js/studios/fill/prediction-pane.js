@@ -67,17 +67,17 @@ export class PredictionPane {
     const name = quotedExcerpt(segment.text, 30);
     const marked = studio.edits.length ? "the line: with all heads on" : "";
     const top = this.sharedWords(gap);
-    const parts = both.map(({ place, shares, baseline }) => {
+    const parts = both.map(({ place, probabilities, baseline }) => {
       const original = segment.ids[place - segment.at];
       const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
       return guessBars(
         ["Both sides", joinPresent([piece, marked], " ")],
-        { shares, baseline, tokenizer: studio.tokenizer },
+        { probabilities, baseline, tokenizer: studio.tokenizer },
         { typed: original, takes, top },
       );
     });
-    if (studio.described.compare_with) parts.push(this.leftBars(gap, top));
+    if (studio.document.compare_with) parts.push(this.leftBars(gap, top));
     const isPair = both.length === 1 && parts.length === 2;
     const sides = joinPresent(["sides", isPair && "two-sided", top && "butterfly"], " ");
     return h(
@@ -96,8 +96,8 @@ export class PredictionPane {
    */
   sharedWords({ segment, both, left }) {
     if (both.length !== 1 || !left || "problem" in left || left.tokenizer !== this.studio.tokenizer) return null;
-    const [{ place, shares }] = both;
-    const top = likeliest(shares.map((share, id) => Math.max(share, left.shares[id])));
+    const [{ place, probabilities }] = both;
+    const top = likeliest(probabilities.map((probability, id) => Math.max(probability, left.probabilities[id])));
     return [...new Set([...top, segment.ids[place - segment.at]])];
   }
 
@@ -109,7 +109,7 @@ export class PredictionPane {
     if (left === undefined) return remark("…");
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);
-    const { shares, tokenizer } = left;
+    const { probabilities, tokenizer } = left;
     const [typed] = idsOrNull(tokenizer, segment.leadingSpace + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
       const ids =
@@ -117,7 +117,7 @@ export class PredictionPane {
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
-    const list = guessBars([LEFT_ONLY, after], { shares, baseline: null, tokenizer }, { typed, takes, top });
+    const list = guessBars([LEFT_ONLY, after], { probabilities, baseline: null, tokenizer }, { typed, takes, top });
     list.classList.add("left-only");
     return list;
   }

@@ -5,30 +5,30 @@ import { percent } from "../../base/numbers.js";
 import { quoted, quotedExcerpt } from "../../base/visible-text.js";
 import { topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";
-import { bars, drawShares, othersRow, sharesHeight, withoutTiny } from "../probability-bars.js";
+import { bars, drawProbabilities, othersRow, probabilitiesHeight, withoutTiny } from "../probability-bars.js";
 
 /** @import { NumberList } from "../../base/grid.js" */
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { Pen, Tokenizer } from "../../types.js" */
-/** @import { Share } from "../probability-bars.js" */
+/** @import { ProbabilityRow } from "../probability-bars.js" */
 /**
- * @typedef {{ shares: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all
+ * @typedef {{ probabilities: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all
  *   heads on
- * @typedef {{ name: string, rows: Share[] }} GuessTable
+ * @typedef {{ name: string, rows: ProbabilityRow[] }} GuessTable
  */
 
 export const MAX_GUESSES = 7; // for each hidden place
 const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
-/** @param {NumberList} shares */
-export const likeliest = (shares) => withoutTiny(topK(shares, MAX_GUESSES), shares);
+/** @param {NumberList} probabilities */
+export const likeliest = (probabilities) => withoutTiny(topK(probabilities, MAX_GUESSES), probabilities);
 
-/** @param {Guesses} guesses @param {number[] | null} [top] the words, if not the likeliest @returns {Share[]} */
-export const guessesOf = ({ shares, baseline = null, tokenizer }, top) =>
-  (top ?? likeliest(shares)).map((id) => ({
+/** @param {Guesses} guesses @param {number[] | null} [top] the words, if not the likeliest @returns {ProbabilityRow[]} */
+export const guessesOf = ({ probabilities, baseline = null, tokenizer }, top) =>
+  (top ?? likeliest(probabilities)).map((id) => ({
     name: tokenizer.tokens([id])[0],
-    share: shares[id],
+    probability: probabilities[id],
     other: baseline && baseline[id],
   }));
 
@@ -39,21 +39,21 @@ export const guessesOf = ({ shares, baseline = null, tokenizer }, top) =>
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null, top?: number[] | null }} options
  *   takes: returns the action that fills a guess in; top: the words to show, if not the likeliest
  */
-export function guessBars(heading, { shares, baseline = null, tokenizer }, { typed, takes, top: given = null }) {
-  const top = given ?? likeliest(shares);
+export function guessBars(heading, { probabilities, baseline = null, tokenizer }, { typed, takes, top: given = null }) {
+  const top = given ?? likeliest(probabilities);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
     ...ids.map((id) => {
       const comparison = baseline && `with all heads on ${percent(baseline[id])}`;
       return {
         name: quoted(tokenizer.tokens([id])[0], 24),
-        share: shares[id],
+        probability: probabilities[id],
         other: baseline && baseline[id],
         title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),
         onclick: takes(id),
       };
     }),
-    ...othersRow(shares, ids),
+    ...othersRow(probabilities, ids),
   ];
   const buttons = bars(rows);
   if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
@@ -64,7 +64,7 @@ export function guessBars(heading, { shares, baseline = null, tokenizer }, { typ
 export const sideTitle = ([name, remark]) => h("span", { class: "side-title" }, h("b", {}, name), remark);
 
 /** @param {GuessTable} table */
-const heightOf = ({ rows }) => HEADING_HEIGHT + sharesHeight(rows) + TABLE_GAP;
+const heightOf = ({ rows }) => HEADING_HEIGHT + probabilitiesHeight(rows) + TABLE_GAP;
 
 /** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
 export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
@@ -74,8 +74,8 @@ export function drawGuesses(pen, theme, tables, top) {
   let y = top;
   for (const table of tables) {
     pen.text(0, y + 12, quotedExcerpt(table.name), { fill: theme.soft, size: 12 });
-    const rows = table.rows.map(({ name, share }) => ({ name: quoted(name, 16), share }));
-    drawShares(pen, theme, rows, y + HEADING_HEIGHT);
+    const rows = table.rows.map(({ name, probability }) => ({ name: quoted(name, 16), probability }));
+    drawProbabilities(pen, theme, rows, y + HEADING_HEIGHT);
     y += heightOf(table);
   }
 }

@@ -1,9 +1,8 @@
 // The studio of an image classifier: patches that can be hidden, the effect of each patch, and heads that can be shown
 // and switched off.
 
-import { clamp } from "../../base/clamp.js";
 import { h, tabs } from "../../base/elements.js";
-import { percent } from "../../base/numbers.js";
+import { clamp, percent } from "../../base/numbers.js";
 import { capital, quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";
@@ -16,9 +15,8 @@ import { imageExamples } from "./image-examples.js";
 import { softmax } from "../logits.js";
 import { button, note } from "../small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
-import { PatchPane } from "./patch-pane.js";
-import { scaleParts } from "./patch-scale.js";
-import { sharesDrawing } from "../probability-bars.js";
+import { PatchPane, scaleParts } from "./patch-pane.js";
+import { probabilitiesDrawing } from "../probability-bars.js";
 import { Studio } from "../studio.js";
 import { stacked } from "../text/text-drawing.js";
 
@@ -26,7 +24,7 @@ import { stacked } from "../text/text-drawing.js";
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Drawing, Pen } from "../../types.js" */
 /** @import { Answer, AskOptions } from "../logits-cache.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 
 const MAX_ANSWERS = 2000; // cached answers
@@ -49,14 +47,14 @@ export class ClassifyImageStudio extends Studio {
   /** @type {Answer | null} the answer for the whole picture with all heads on */
   compared = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
-  attention = new PatchAttention(this.described);
+  attention = new PatchAttention(this.document);
   ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
     super(...args);
     this.heads.selectedToo = { shade: "attention" }; // who clicks a head asks where it looks
-    const { image, patches } = this.described;
+    const { image, patches } = this.document;
     this.pane = new PatchPane(this.frame.theme, image, patches, {
       point: () => this.repoint(),
       hide: (hidden) => this.hide(hidden),
@@ -87,25 +85,25 @@ export class ClassifyImageStudio extends Studio {
   }
 
   get reads() {
-    const { rows, columns } = this.described.patches;
+    const { rows, columns } = this.document.patches;
     return `reads ${rows} × ${columns} patches`;
   }
 
   /** How many patches there are. */
   get patchCount() {
-    const { rows, columns } = this.described.patches;
+    const { rows, columns } = this.document.patches;
     return rows * columns;
   }
 
   /** Name a patch by its place, as a reader counts. @param {number} patch */
   patchName(patch) {
-    const { columns } = this.described.patches;
+    const { columns } = this.document.patches;
     return `row ${Math.floor(patch / columns) + 1}, column ${(patch % columns) + 1}`;
   }
 
   /** Names of all tokens: those before the patches belong to no place of the picture. */
   get tokenNames() {
-    const { words, patches } = this.described;
+    const { words, patches } = this.document;
     const { first } = patches;
     return words.map((word, token) => {
       if (token >= first && token < first + this.patchCount) return this.patchName(token - first);
@@ -125,7 +123,7 @@ export class ClassifyImageStudio extends Studio {
 
   /** The label that is followed. */
   get label() {
-    return clamp(this.store.get("label"), 0, this.described.labels.length - 1);
+    return clamp(this.store.get("label"), 0, this.document.labels.length - 1);
   }
 
   get pointed() {
@@ -154,7 +152,7 @@ export class ClassifyImageStudio extends Studio {
 
   /** The query: the patch that is pointed at, else the class token; null for the mean over all. */
   get query() {
-    const { first } = this.described.patches;
+    const { first } = this.document.patches;
     if (this.pointed !== null) return first + this.pointed;
     return first ? 0 : null;
   }
@@ -196,7 +194,7 @@ export class ClassifyImageStudio extends Studio {
     const renewed = answer !== this.answer;
     this.answer = answer;
     this.compared = whole ?? answer;
-    const { words } = this.described;
+    const { words } = this.document;
     if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
     else this.showModel();
     return true;
@@ -208,7 +206,7 @@ export class ClassifyImageStudio extends Studio {
     super.showModel();
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   thumbnail(place) {
     return this.attention.thumb(place);
   }
@@ -245,7 +243,7 @@ export class ClassifyImageStudio extends Studio {
   /** The patch that the chosen head looks at most. @returns {number | null} */
   get topPatch() {
     const { profile } = this;
-    return profile && topPatches(profile.values, this.described.patches, 1)[0];
+    return profile && topPatches(profile.values, this.document.patches, 1)[0];
   }
 
   get mapLegend() {
@@ -266,12 +264,12 @@ export class ClassifyImageStudio extends Studio {
     if (this.effects.progress.hidden) this.frame.updateTable();
   }
 
-  /** @param {Place} at */
+  /** @param {HeadAddress} at */
   describeHead(at) {
-    return attentionSentence(this.attention.of(at), this.tokenNames, this.described.patches, this.from);
+    return attentionSentence(this.attention.of(at), this.tokenNames, this.document.patches, this.from);
   }
 
-  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {Place} place */
+  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} place */
   describeAblation(place) {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
@@ -279,7 +277,7 @@ export class ClassifyImageStudio extends Studio {
       return this.ablation.describe(place, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
-        share: softmax(answer.logits)[label],
+        probability: softmax(answer.logits)[label],
         ask: async (edits) => {
           const other = await this.ask("ablation", hidden, { edits });
           return other && softmax(other.logits)[label];
@@ -295,8 +293,8 @@ export class ClassifyImageStudio extends Studio {
     if (patch === null || !answer || !this.heads.groups.length) return this.announce(HIDE_HELP);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
-    if (this.described.patches.first && !this.heads.isOff(this.heads.selected)) {
-      const weight = this.heads.grid(this.heads.selected).at(0, this.described.patches.first + patch);
+    if (this.document.patches.first && !this.heads.isOff(this.heads.selected)) {
+      const weight = this.heads.grid(this.heads.selected).at(0, this.document.patches.first + patch);
       remarks.push(`the class token gives it ${percent(weight)} of its attention`);
     }
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);
@@ -319,9 +317,9 @@ export class ClassifyImageStudio extends Studio {
   /** @returns {Drawing} */
   get drawing() {
     const { width, height } = this.pane;
-    const rows = this.verdict.rows.map(({ name, share }) => ({ name: quotedExcerpt(name, 16), share }));
+    const rows = this.verdict.rows.map(({ name, probability }) => ({ name: quotedExcerpt(name, 16), probability }));
     const picture = { width, height, draw: (/** @type {Pen} */ pen) => this.pane.paint(pen) };
-    return stacked([picture, sharesDrawing(this.frame.theme, rows)]);
+    return stacked([picture, probabilitiesDrawing(this.frame.theme, rows)]);
   }
 }
 

@@ -4,7 +4,7 @@ import { topPatches } from "./image-summary.js";
 import { logOdds } from "../logits.js";
 
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 
 const TOP_PATCHES = 4;
 
@@ -12,7 +12,7 @@ const TOP_PATCHES = 4;
 export function imageExamples(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
-  const { columns } = studio.described.patches;
+  const { columns } = studio.document.patches;
   const untouched = { off: [], hidden_patches: [] };
   const begin = () => {
     store.set(untouched);
@@ -35,7 +35,7 @@ export function imageExamples(studio) {
         await begin();
         const strongest = topPatches(
           studio.attention.of(studio.heads.selected).values,
-          studio.described.patches,
+          studio.document.patches,
           TOP_PATCHES,
         );
         studio.hide(all.filter((patch) => !strongest.includes(patch)));
@@ -53,7 +53,7 @@ export function imageExamples(studio) {
 
 /** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
 async function switchOffStrongest(studio) {
-  /** @type {{ place: Place | null, odds: number }} */
+  /** @type {{ place: HeadAddress | null, odds: number }} */
   let worst = { place: null, odds: Infinity };
   for (const place of studio.heads.places.filter((one) => !studio.heads.isOff(one))) {
     const site = studio.heads.siteOf(place);

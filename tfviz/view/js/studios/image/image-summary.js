@@ -1,7 +1,7 @@
 // Functions that summarize where a head attends on a picture, and the effect of hidden patches, in numbers and words.
 
-import { FORBIDDEN, Grid, OPEN } from "../../base/grid.js";
-import { counted, formatted, percent } from "../../base/numbers.js";
+import { FORBIDDEN, Grid, ALLOWED } from "../../base/grid.js";
+import { formatCount, formatNumber, percent } from "../../base/numbers.js";
 import { profile } from "../../base/patch-grid.js";
 import { topK } from "../logits.js";
 
@@ -49,12 +49,12 @@ export function topPatches(weights, { first, rows, columns }, maxCount) {
  */
 export function attentionSentence(weights, words, patches, from) {
   const { values, state } = weights;
-  const count = state.reduce((sum, kind) => sum + Number(kind === OPEN), 0);
+  const count = state.reduce((sum, kind) => sum + Number(kind === ALLOWED), 0);
   const even = 1 / count;
   const top = values.reduce((best, value, token) => (value > values[best] ? token : best), 0);
-  const times = (/** @type {number} */ value) => `${percent(value)}, ${formatted(value / even)} times an even share`;
+  const times = (/** @type {number} */ value) => `${percent(value)}, ${formatNumber(value / even)} times an even share`;
   if (values[top] < MAX_EVEN_RATIO * even)
-    return `looks ${from} almost evenly at all ${counted(count, "token")}: at most ${percent(values[top])}.`;
+    return `looks ${from} almost evenly at all ${formatCount(count, "token")}: at most ${percent(values[top])}.`;
   const [patch] = topPatches(values, patches, 1);
   const best = patches.first + patch;
   if (top === best) return `looks ${from} most at the patch in ${words[best]}: ${times(values[best])}.`;
@@ -68,8 +68,8 @@ export function attentionSentence(weights, words, patches, from) {
  */
 function withoutWords(hidden, off) {
   const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
-    count === 1 ? `this ${one}` : `these ${formatted(count)} ${many}`;
-  const lost = [hidden && these(hidden, "patch", "patches"), off && counted(off, "head")].filter(Boolean);
+    count === 1 ? `this ${one}` : `these ${formatNumber(count)} ${many}`;
+  const lost = [hidden && these(hidden, "patch", "patches"), off && formatCount(off, "head")].filter(Boolean);
   return lost.length ? `Without ${lost.join(" and ")}` : "";
 }
 

@@ -3,11 +3,11 @@
 import { h } from "../../base/elements.js";
 import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
 import { softmax, topK } from "../logits.js";
-import { bars, markFew, sharesPanel } from "../probability-bars.js";
+import { bars, markFew, probabilitiesPanel } from "../probability-bars.js";
 import { note } from "../small-elements.js";
 
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
-/** @import { Share } from "../probability-bars.js" */
+/** @import { ProbabilityRow } from "../probability-bars.js" */
 
 const MAX_LABELS = 8; // the likeliest labels that are shown
 
@@ -21,8 +21,8 @@ export class LabelBars {
 
   /** The label that is followed, in quotes. */
   get labelText() {
-    const { described, label } = this.studio;
-    return quotedExcerpt(described.labels[label], 24);
+    const { document, label } = this.studio;
+    return quotedExcerpt(document.labels[label], 24);
   }
 
   show() {
@@ -42,20 +42,20 @@ export class LabelBars {
   /**
    * The likeliest labels of the whole picture, the one that is followed and the likeliest now; sorted by the whole
    * picture, so that the order stays.
-   * @returns {(Share & { label: number })[]}
+   * @returns {(ProbabilityRow & { label: number })[]}
    */
   get rows() {
-    const { answer, compared, described, label } = this.studio;
+    const { answer, compared, document, label } = this.studio;
     if (!answer || !compared) return [];
     const [now, unedited] = [answer, compared].map(({ logits }) => softmax(logits));
     const labels = [...new Set([label, topK(now, 1)[0], ...topK(unedited, MAX_LABELS)])].slice(0, MAX_LABELS);
     const changed = compared !== answer;
     return labels
       .sort((a, b) => unedited[b] - unedited[a] || a - b)
-      .map((i) => ({ label: i, name: described.labels[i], share: now[i], other: changed ? unedited[i] : null }));
+      .map((i) => ({ label: i, name: document.labels[i], probability: now[i], other: changed ? unedited[i] : null }));
   }
 
   get panel() {
-    return sharesPanel("verdict", "label", this.rows, ["now", "whole picture, all heads on"]);
+    return probabilitiesPanel("verdict", "label", this.rows, ["now", "whole picture, all heads on"]);
   }
 }

@@ -9,7 +9,7 @@ import { keyOf } from "../model-pane.js";
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Profile } from "../../base/patch-grid.js" */
 /** @import { ModelHeads } from "../model-heads.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 
 const MIN_SCALE_EVEN_SHARES = 4; // times the even weight: where no weight is larger, all are pale
 
@@ -39,12 +39,12 @@ export class PatchAttention {
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, this.limit)]));
   }
 
-  /** Return the weights of all tokens. @param {Place} place */
+  /** Return the weights of all tokens. @param {HeadAddress} place */
   of(place) {
     return /** @type {Profile} */ (this.profiles.get(keyOf(place)));
   }
 
-  /** Return a head's weights as a grid of the picture's patches. @param {Place} place */
+  /** Return a head's weights as a grid of the picture's patches. @param {HeadAddress} place */
   thumb(place) {
     return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
   }

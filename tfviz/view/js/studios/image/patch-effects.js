@@ -1,6 +1,6 @@
 // The effect of each patch of a picture on a classifier, measured by running the model once without each patch.
 
-import { ABSENT, Grid, OPEN } from "../../base/grid.js";
+import { ABSENT, Grid, ALLOWED } from "../../base/grid.js";
 import { numbered } from "../../base/patch-grid.js";
 import { h } from "../../base/elements.js";
 import { answerKey } from "../logits-cache.js";
@@ -70,10 +70,10 @@ export class PatchEffects {
   /** What each patch adds to the followed label, as a grid of the picture's patches. */
   get grid() {
     const { studio } = this;
-    const { rows, columns } = studio.described.patches;
+    const { rows, columns } = studio.document.patches;
     const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
-    const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : OPEN));
+    const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : ALLOWED));
     const values = effects.map((effect) => -(effect ?? 0)); // what it adds
     return Grid.of(numbered(rows), numbered(columns), values, state, { scale: "diverging", limit });
   }

@@ -1,10 +1,11 @@
 // A pane with a picture whose patches are shaded by numbers, and can be pointed at and hidden by pointer and keys.
 
-import { clamp } from "../../base/clamp.js";
 import { chartCanvas, h } from "../../base/elements.js";
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
-import { CanvasPen } from "../../base/pen.js";
+import { clamp, formatFixed } from "../../base/numbers.js";
+import { CanvasPen, devicePixels } from "../../base/pen.js";
 import { SourceImage, reveal, tint } from "../../base/source-image.js";
+import { gradient } from "../small-elements.js";
 
 /** @import { ImageSpec, Patches } from "../../documents.js" */
 /** @import { Grid } from "../../base/grid.js" */
@@ -238,7 +239,7 @@ export class PatchPane {
    */
   pixels(ratio) {
     const { grid, theme, patches, hidden } = this;
-    const [width, height] = [this.width, this.height].map((length) => Math.max(1, Math.round(length * ratio)));
+    const [width, height] = devicePixels([this.width, this.height], ratio);
     const key = `${width} ${height} ${theme.key} ${[...hidden]} ${grid?.scale} ${grid?.limit} ${grid?.codes}`;
     if (this.painted?.key === key) return this.painted.image;
     const cells = [...hidden].map((patch) => [Math.floor(patch / patches.columns), patch % patches.columns]);
@@ -250,3 +251,18 @@ export class PatchPane {
 }
 
 const HIDE_KEYS = new Set([" ", "Enter", "Delete", "Backspace"]);
+
+/**
+ * Make the elements of a colour scale.
+ * @param {Theme} theme
+ * @param {Grid} grid
+ * @param {string} label the label whose log-odds change
+ */
+export function scaleParts(theme, grid, label) {
+  if (grid.diverging) {
+    const title = `full colour: ${formatFixed(grid.limit, 1)} of log-odds`;
+    const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
+    return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];
+  }
+  return ["The clearer a patch, the more the chosen head looks at it."]; // how much is said by the small maps
+}

@@ -4,12 +4,12 @@ import { focusedIn, h, tabs } from "../../base/elements.js";
 import { label } from "../../base/visible-text.js";
 import { softmax, topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";
-import { bars, sharesDrawing, sharesPanel } from "../probability-bars.js";
+import { bars, probabilitiesDrawing, probabilitiesPanel } from "../probability-bars.js";
 
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { PatchState } from "../../documents.js" */
 /** @import { Choices, Drawing, Tokenizer } from "../../types.js" */
-/** @import { Share } from "../probability-bars.js" */
+/** @import { ProbabilityRow } from "../probability-bars.js" */
 /** @typedef {"answer" | "other"} Role of the clean text, of the corrupt text */
 
 /** @type {Role[]} */
@@ -23,7 +23,7 @@ const NOTE = "Bar: the corrupt run";
 export class PatchingAnswers {
   /** @type {Role} which answer a bar becomes that is pressed */
   role = "answer";
-  /** @type {Share[]} */
+  /** @type {ProbabilityRow[]} */
   rows = [];
   /** @type {number[]} the ids of both answers */
   answers = [];
@@ -117,7 +117,7 @@ export class PatchingAnswers {
       const role = ROLES[answers.indexOf(id)];
       return {
         name: label(this.tokenizer.tokens([id])[0], 14),
-        share: now[id],
+        probability: now[id],
         pale: was[id],
         other: patched ? base[id] : null,
         kind: joinPresent([role && `answer-to-${TEXTS[role]}`]),
@@ -131,11 +131,13 @@ export class PatchingAnswers {
   }
 
   get panels() {
-    return [sharesPanel("Next token of the corrupt run", "next token", this.rows, ["patched", "without the patch"])];
+    return [
+      probabilitiesPanel("Next token of the corrupt run", "next token", this.rows, ["patched", "without the patch"]),
+    ];
   }
 
   /** @param {Theme} theme @returns {Drawing} */
   drawing(theme) {
-    return sharesDrawing(theme, this.rows);
+    return probabilitiesDrawing(theme, this.rows);
   }
 }

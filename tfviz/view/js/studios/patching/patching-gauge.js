@@ -1,8 +1,7 @@
 // A gauge of patching: from the metric of the corrupt run to that of the clean one, and how far a patch gets.
 
-import { clamp } from "../../base/clamp.js";
 import { h } from "../../base/elements.js";
-import { percent, withSign } from "../../base/numbers.js";
+import { clamp, percent, withSign } from "../../base/numbers.js";
 import { shareBack } from "./patching-runs.js";
 
 /** A bar from the corrupt run to the clean run, with the share that a patch brings back. */

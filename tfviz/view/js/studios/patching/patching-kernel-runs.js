@@ -2,7 +2,7 @@
 
 import { PatchingRuns, textsTensor } from "./patching-runs.js";
 
-/** @import { Kind, Pair, Place, Request } from "./patching-runs.js" */
+/** @import { Kind, Pair, PatchTarget, Request } from "./patching-runs.js" */
 
 /** @type {Kind[]} the kinds of places, as Python numbers them */
 const TABLES = ["streams", "heads"];
@@ -14,7 +14,7 @@ export class PatchingKernelRuns extends PatchingRuns {
     return ["read", { ids: textsTensor([ids]) }];
   }
 
-  /** @param {Pair} pair @param {Place} place @returns {Request} */
+  /** @param {Pair} pair @param {PatchTarget} place @returns {Request} */
   patchedRequest({ ids }, [kind, layer, at]) {
     return ["patch", { texts: textsTensor(ids), place: { shape: [3], data: [TABLES.indexOf(kind), layer, at] } }];
   }

@@ -6,7 +6,7 @@ import { LruCache } from "../lru-cache.js";
 /** @import { PatchDocument } from "../../documents.js" */
 /** @import { Run } from "../write/language-model-reader.js" */
 /** @typedef {"streams" | "heads"} Kind the residual stream before each layer, or the output of each head */
-/** @typedef {[kind: Kind, layer: number, at: number]} Place at: the position, or the head */
+/** @typedef {[kind: Kind, layer: number, at: number]} PatchTarget at: the position, or the head */
 /** @typedef {{ shape: number[], data: Float32Array }} Activations */
 /** @typedef {{ logits: Float32Array, streams: Activations, heads: Activations }} UnpatchedRun */
 /** @typedef {[program: string, inputs: Record<string, any>]} Request */
@@ -56,7 +56,7 @@ export class PatchingRuns {
    * something else was asked for meanwhile on this channel.
    * @param {string} channel
    * @param {Pair} pair
-   * @param {Place} place
+   * @param {PatchTarget} place
    */
   async patch(channel, pair, place) {
     const known = this.known(pair, place);
@@ -65,12 +65,12 @@ export class PatchingRuns {
     return result && (this.patched?.set(keyOf(pair, place), result.logits) ?? null);
   }
 
-  /** Return the logits of a patched run that was made before. @param {Pair} pair @param {Place} place */
+  /** Return the logits of a patched run that was made before. @param {Pair} pair @param {PatchTarget} place */
   known(pair, place) {
     return this.patched?.get(keyOf(pair, place));
   }
 
-  /** All places of one kind, layer by layer. @param {Kind} kind @param {number} positions @returns {Place[]} */
+  /** All places of one kind, layer by layer. @param {Kind} kind @param {number} positions @returns {PatchTarget[]} */
   placesOf(kind, positions) {
     const { layers, attentions, heads } = this.sizes;
     const [rows, columns] = kind === "streams" ? [layers.length, positions] : [attentions.length, heads];
@@ -82,7 +82,7 @@ export class PatchingRuns {
     return ["read", { ids: textsTensor([ids]), ...this.emptyPatch(ids.length) }];
   }
 
-  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {Place} place @returns {Request} */
+  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {PatchTarget} place @returns {Request} */
   patchedRequest(pair, place) {
     return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, place) }];
   }
@@ -108,7 +108,7 @@ export class PatchingRuns {
     };
   }
 
-  /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {Place} place */
+  /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {PatchTarget} place */
   patchInputs({ ids: [ids], clean }, [kind, layer, at]) {
     const positions = ids.length;
     const { stream_at: streamAt, heads_at: headsAt } = this.emptyPatch(positions);
@@ -124,7 +124,7 @@ export class PatchingRuns {
 /** The ids of texts of as many tokens, as a tensor [text, position]. @param {number[][]} texts */
 export const textsTensor = (texts) => ({ shape: [texts.length, texts[0].length], data: texts.flat() });
 
-/** @param {Pair} pair @param {Place} place */
+/** @param {Pair} pair @param {PatchTarget} place */
 const keyOf = (pair, place) => `${pair.key} ${place}`;
 
 /**

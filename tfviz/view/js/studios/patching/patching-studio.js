@@ -2,7 +2,7 @@
 // hold what that changes, place by place.
 
 import { h } from "../../base/elements.js";
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
 import { changeText, patchedText, scaleText, unpatchedText } from "./patching-description.js";
@@ -20,7 +20,7 @@ import CSS from "./patching.css";
 /** @import { PatchDocument } from "../../documents.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */
 /** @import { Grid } from "../../base/grid.js" */
-/** @import { Kind, Pair, Place } from "./patching-runs.js" */
+/** @import { Kind, Pair, PatchTarget } from "./patching-runs.js" */
 /** @import { StudioArguments } from "../studio.js" */
 
 /** @type {Kind[]} */
@@ -51,10 +51,10 @@ export class PatchingStudio extends Studio {
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, described, tokenizer, frame } = this;
-    this.texts = new PatchingTexts(tokenizer, described.context, store);
+    const { store, document, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, document.context, store);
     const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
-    this.runs = new Runs(described, tokenizer.size, (...call) => this.run(...call));
+    this.runs = new Runs(document, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
     this.next = new PatchingAnswers(tokenizer, store, {
       announce: (text) => this.announce(text),
@@ -101,18 +101,18 @@ export class PatchingStudio extends Studio {
     frame.showStage(h("div", { class: "sheet" }, panes, under), "");
   }
 
-  /** What is patched, if there is such a place in these texts. @returns {Place | null} */
+  /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
   get place() {
     const [kind, layer, at] = this.store.get("place");
     if (!this.pair || !KINDS.includes(kind)) return null;
-    const { layers, attentions, heads } = this.described;
+    const { layers, attentions, heads } = this.document;
     const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
     const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
     return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   patchAt(place) {
     const { problem } = this.texts;
     if (problem) return this.announce(problem);
@@ -181,7 +181,7 @@ export class PatchingStudio extends Studio {
   showTables() {
     const { pair } = this;
     if (!pair) return;
-    const { layers, attentions, heads } = this.described;
+    const { layers, attentions, heads } = this.document;
     const [positions] = pair.ids;
     for (const patchingTable of this.placeTables) {
       const { kind } = patchingTable;
@@ -211,21 +211,21 @@ export class PatchingStudio extends Studio {
     return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
   }
 
-  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {Place} place */
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} place */
   changeAt(place) {
     const logits = this.pair && this.runs.known(this.pair, place);
     return logits ? this.metric(logits) - this.metrics.corrupt : null;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   nameOf([kind, layer, at]) {
-    const { layers, attentions } = this.described;
+    const { layers, attentions } = this.document;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
     const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
   }
 
-  /** @param {Place} place */
+  /** @param {PatchTarget} place */
   describeCell(place) {
     const change = this.changeAt(place);
     return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
@@ -251,7 +251,7 @@ export class PatchingStudio extends Studio {
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
-    const gain = (/** @type {Place} */ place) => sign * Number(this.changeAt(place));
+    const gain = (/** @type {PatchTarget} */ place) => sign * Number(this.changeAt(place));
     const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
     if (best) this.store.set({ place: best });
     await this.whenIdle();
@@ -267,8 +267,8 @@ export class PatchingStudio extends Studio {
   }
 
   get size() {
-    const { layers, heads } = this.described;
-    return `${counted(layers.length, "layer")} × ${counted(heads, "head")}`;
+    const { layers, heads } = this.document;
+    return `${formatCount(layers.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** @returns {GridPanel<Grid>[] | null} */

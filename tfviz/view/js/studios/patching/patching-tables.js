@@ -2,18 +2,18 @@
 // is pressed is patched; each table can be filled.
 
 import { h } from "../../base/elements.js";
-import { ABSENT, Grid, MAX_NUMBERED_CELLS, OPEN } from "../../base/grid.js";
+import { ABSENT, Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../../base/grid.js";
 import { HeadStage } from "../../stages/head-stage.js";
 import { button } from "../small-elements.js";
 
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */
-/** @import { Kind, Place } from "./patching-runs.js" */
+/** @import { Kind, PatchTarget } from "./patching-runs.js" */
 /**
  * @typedef {object} TableHandlers
- * @property {(place: Place) => void} patch patch here
+ * @property {(place: PatchTarget) => void} patch patch here
  * @property {() => void} leave take the patch away
- * @property {(place: Place) => string} reading a cell in words
+ * @property {(place: PatchTarget) => string} reading a cell in words
  * @property {(text: string) => void} announce
  * @property {(kind: Kind) => void} fill compute all cells, or stop
  */
@@ -22,7 +22,7 @@ import { button } from "../small-elements.js";
  * @property {string[]} rows
  * @property {string[]} cols
  * @property {(number | null)[]} values a row after another; null where none is computed yet
- * @property {Place | null} place what is patched
+ * @property {PatchTarget | null} place what is patched
  */
 
 const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
@@ -74,7 +74,7 @@ export class PatchingTable {
   /** @param {TableContent} content */
   show({ rows, cols, values, place }) {
     const numbers = Float32Array.from(values, (value) => value ?? 0);
-    const state = Uint8Array.from(values, (value) => (value === null ? ABSENT : OPEN));
+    const state = Uint8Array.from(values, (value) => (value === null ? ABSENT : ALLOWED));
     const limit = numbers.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     this.grid = Grid.of(rows, cols, numbers, state, { scale: "diverging", limit });
     const outlined = place?.[0] === this.kind ? [[place[1], place[2]]] : [];

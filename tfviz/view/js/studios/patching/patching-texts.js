@@ -1,7 +1,7 @@
 // The two texts of patching: each can be edited in place; tokens that differ are marked.
 
 import { h } from "../../base/elements.js";
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { TextEditor } from "../text/text-editor.js";
@@ -51,12 +51,12 @@ export class PatchingTexts {
       if (!text) return `the ${NAMES[i]} text is empty: type one`;
       if (!ids) return `the ${NAMES[i]} text: ${(error ?? "").replace(/: what the model says.*/, "")}`;
       if (cut)
-        return `the ${NAMES[i]} text has more than ${counted(this.context, "token")}, which the model cannot read`;
+        return `the ${NAMES[i]} text has more than ${formatCount(this.context, "token")}, which the model cannot read`;
     }
     const [clean, corrupt] = both.map(({ ids }) => ids?.length ?? 0);
     if (clean === corrupt) return "";
     const same = "make them equal, so that what corresponds has the same position";
-    return `the clean text has ${counted(clean, "token")} and the corrupt one ${corrupt}: ${same}`;
+    return `the clean text has ${formatCount(clean, "token")} and the corrupt one ${corrupt}: ${same}`;
   }
 
   /** The ids of both texts; none where something is wrong with them. @returns {number[][]} */

@@ -36,8 +36,8 @@ export function textDrawing(element, pieces) {
       for (const rect of rects)
         if (!/, 0\)$|transparent/.test(backgroundColor))
           pen.rect(rect.x, rect.y, rect.width, rect.height - bottom + top, { fill: backgroundColor, radius: 3 });
-      const look = { size: parseFloat(fontSize), fill: color, bold: Number(fontWeight) > 500 };
-      pen.text(x + parseFloat(paddingLeft), y + (height - bottom + top) / 2, text.trim(), look);
+      const textStyle = { size: parseFloat(fontSize), fill: color, bold: Number(fontWeight) > 500 };
+      pen.text(x + parseFloat(paddingLeft), y + (height - bottom + top) / 2, text.trim(), textStyle);
       const bar = BAR_HEIGHT * Number(style.getPropertyValue("--bar"));
       if (bar) pen.rect(x, y + height - bar, rects[0].width - 1, bar, { fill: style.getPropertyValue("--prediction") });
       if (struck) for (const rect of rects) pen.rect(rect.x, rect.y + rect.height / 2, rect.width, 1, { fill: color });
@@ -86,6 +86,6 @@ export function besideEachOther(left, right) {
 /** @param {Theme} theme @param {Grid} grid @param {string[]} axes @param {string} title @returns {Drawing} */
 export function mapDrawing(theme, grid, axes, title) {
   const map = new Heatmap(theme, { axes, maxCell: 26, maxHeight: 420 });
-  const height = map.place(grid, MAX_MAP_WIDTH);
+  const height = map.layout(grid, MAX_MAP_WIDTH);
   return { width: MAX_MAP_WIDTH, height, draw: (pen) => map.draw(pen, { title }) };
 }

@@ -2,6 +2,7 @@
 // for it.
 
 import { h } from "../../base/elements.js";
+import { NO_LOCKS } from "../../base/locks.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
 import { button } from "../small-elements.js";
@@ -9,7 +10,7 @@ import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "../studio.js";
 import { ReadableText } from "./readable-text.js";
 import { tokenPhrase } from "../../base/token-names.js";
-import { shadeOf } from "./text-shading.js";
+import { shadeOf } from "./token-text.js";
 import { WordList } from "./word-list.js";
 
 /** @import { ClassifyDocument, FillDocument } from "../../documents.js" */
@@ -89,7 +90,7 @@ export class TextStudio extends Studio {
    */
   constructor(args, help, reset, maxAnswers = 16) {
     super(...args);
-    this.special = new SpecialTokens(this.described);
+    this.special = new SpecialTokens(this.document);
     this.answers = new LogitsCache(this, maxAnswers);
     this.readableText = new ReadableText(this.tokenizer, this.special.maxTokens);
     this.words = new WordList(help, {
@@ -191,7 +192,7 @@ export class TextStudio extends Studio {
    * @param {Partial<Document["state"]>} changes
    */
   change(changes) {
-    this.store.set({ ...changes, rows: [], cols: [] });
+    this.store.set({ ...changes, ...NO_LOCKS });
   }
 
   revert() {

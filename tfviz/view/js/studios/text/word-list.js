@@ -1,9 +1,9 @@
 // A component that shows the words of a text as buttons, for pointer and keys.
 
-import { clamp } from "../../base/clamp.js";
 import { focusedIn, h } from "../../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../../base/events.js";
 import { textDrawing } from "./text-drawing.js";
+import { clamp } from "../../base/numbers.js";
 
 /** @import { Drawing } from "../../types.js" */
 /** @import { Segment } from "./word-segments.js" */

@@ -6,7 +6,7 @@ import { quoted } from "../../base/visible-text.js";
 import { likeliestTokens, logProbabilities } from "./beam-search.js";
 import { note } from "../small-elements.js";
 import { tokenPhrase, withoutSpace } from "../../base/token-names.js";
-import { bars, markFew, othersRow, sharesPanel, withoutTiny } from "../probability-bars.js";
+import { bars, markFew, othersRow, probabilitiesPanel, withoutTiny } from "../probability-bars.js";
 
 /** @import { Tokenizer } from "../../types.js" */
 /** @import { SearchState } from "./translation-view.js" */
@@ -15,7 +15,7 @@ const MAX_WORDS = 6;
 
 /** A list of alternative words with their probabilities, which are forced when they are pressed. */
 export class NextWords {
-  /** @type {{ id: number, name: string, share: number, other: number | null }[]} other: with all heads on */
+  /** @type {{ id: number, name: string, probability: number, other: number | null }[]} other: with all heads on */
   words = [];
 
   /** @param {Tokenizer} tokenizer @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
@@ -35,25 +35,25 @@ export class NextWords {
     const { element, suppressed } = this;
     const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
     const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
-    const shares = logs.map((log) => Math.exp(log));
-    this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), shares).map((id) => {
+    const probabilities = logs.map((log) => Math.exp(log));
+    this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), probabilities).map((id) => {
       const name = this.tokenizer.tokens([id])[0];
-      return { id, name, share: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
+      return { id, name, probability: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
     const about = place < text.tokens.length ? `In place of ${this.phrase(text.tokens[place])}` : "The next word";
     element.replaceChildren(
       note(base ? `${about}; the line: with all heads on` : about),
       ...bars([
-        ...this.words.map(({ id, name, share, other }) => ({
+        ...this.words.map(({ id, name, probability, other }) => ({
           name: quoted(withoutSpace(name), 24),
-          share,
+          probability,
           other,
           title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
           onclick: () => this.force(id),
         })),
         ...othersRow(
-          shares,
+          probabilities,
           this.words.map(({ id }) => id),
         ),
       ]),
@@ -68,6 +68,6 @@ export class NextWords {
   }
 
   get panels() {
-    return [sharesPanel("", "word", this.words)];
+    return [probabilitiesPanel("", "word", this.words)];
   }
 }

@@ -22,9 +22,9 @@ export class SearchCache {
 
   /** Return the search for the current choices. @param {number[]} ids of the source @param {Edit[]} edits */
   searchFor(ids, edits) {
-    const { store, described } = this.studio;
+    const { store, document } = this.studio;
     const [width, alpha, prefix] = [store.get("num_beams"), store.get("length_penalty"), store.get("prefix")];
-    const { end, suppressed, max_tokens } = described;
+    const { end, suppressed, max_tokens } = document;
     const reader = this.readerFor(ids, edits);
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
     const how = { width, alpha, end, suppressed, max_tokens };
@@ -39,7 +39,7 @@ export class SearchCache {
   /** @param {number[]} ids @param {Edit[]} edits @param {string} channel */
   makeReader(ids, edits, channel) {
     const { studio } = this;
-    const { begin, programs } = studio.described;
+    const { begin, programs } = studio.document;
     /** Return the edits whose sites a program has. @param {string} program */
     const within = (program) => {
       /** @type {ProgramNode[] | undefined} */

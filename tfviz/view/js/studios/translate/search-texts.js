@@ -1,8 +1,9 @@
 // A component that lists the texts of a beam search, best first, as buttons and as a table.
 
 import { h } from "../../base/elements.js";
-import { fixed } from "../../base/numbers.js";
+import { formatFixed } from "../../base/numbers.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
+import { tableElement } from "../../controls/table.js";
 import { scoreOf } from "./beam-search.js";
 import { button } from "../small-elements.js";
 
@@ -34,7 +35,7 @@ export class SearchTexts {
     Object.assign(this, { texts, alpha });
     this.element.replaceChildren(
       ...texts.map((text, rank) => {
-        const score = h("span", { class: "score" }, fixed(scoreOf(text, alpha), 2));
+        const score = h("span", { class: "score" }, formatFixed(scoreOf(text, alpha), 2));
         const name = h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …");
         const pressed = String(text.tokens) === String(tokens);
         return button([score, name], () => this.choose(column, rank), { "aria-pressed": String(pressed) });
@@ -43,17 +44,11 @@ export class SearchTexts {
   }
 
   get table() {
-    const cell = (/** @type {number} */ value) => h("td", { class: "text" }, fixed(value, 4));
-    const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
-    const rows = this.texts.map((text) =>
-      h("tr", {}, h("th", { scope: "row" }, this.quote(text.tokens)), cell(text.sum), cell(scoreOf(text, this.alpha))),
-    );
-    return h(
-      "table",
-      {},
-      h("caption", {}, "texts of the search"),
-      h("thead", {}, h("tr", {}, ...heads)),
-      h("tbody", {}, ...rows),
-    );
+    const number = (/** @type {number} */ value) => formatFixed(value, 4);
+    const rows = this.texts.map((text) => [
+      this.quote(text.tokens),
+      ...[text.sum, scoreOf(text, this.alpha)].map(number),
+    ]);
+    return tableElement("texts of the search", ["text", "nats", "score"], rows, "text");
   }
 }

@@ -3,7 +3,7 @@
 
 import { focusedIn, h } from "../../base/elements.js";
 import { consume } from "../../base/events.js";
-import { fixed } from "../../base/numbers.js";
+import { formatFixed } from "../../base/numbers.js";
 import { CanvasPen, textWidth } from "../../base/pen.js";
 import { label } from "../../base/visible-text.js";
 import { ranksUpTo, scoreOf } from "./beam-search.js";
@@ -116,7 +116,10 @@ export class SearchTree {
     const [column, place] = this.chosen;
     const classes = joinPresent(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
     const current = step === column && rank === place;
-    const words = [h("span", { dir: "auto" }, this.wordOf(text)), h("small", {}, fixed(scoreOf(text, this.alpha), 2))];
+    const words = [
+      h("span", { dir: "auto" }, this.wordOf(text)),
+      h("small", {}, formatFixed(scoreOf(text, this.alpha), 2)),
+    ];
     const node = button(words, null, {
       class: classes,
       "aria-pressed": String(current),
@@ -195,7 +198,7 @@ export class SearchTree {
           align: "center",
           bold: on,
         });
-        pen.text(x, middle(rank) + 10, fixed(scoreOf(text, this.alpha), 2), {
+        pen.text(x, middle(rank) + 10, formatFixed(scoreOf(text, this.alpha), 2), {
           fill: theme.soft,
           size: 12,
           align: "center",

@@ -2,7 +2,7 @@
 
 import { TextEditor } from "../text/text-editor.js";
 import { TextPieces } from "../text/text-pieces.js";
-import { shadeOf } from "../text/text-shading.js";
+import { shadeOf } from "../text/token-text.js";
 
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { PlacedPiece } from "../text/text-pieces.js" */

@@ -1,6 +1,7 @@
 // The studio of a translation model: a sentence to translate, a beam search that can be moved forward and back, words
 // that can be forced, and heads that can be switched off.
 
+import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
 import { querySentence } from "../../stages/head-summary.js";
@@ -8,9 +9,8 @@ import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
 import { tokenPhrase } from "../../base/token-names.js";
 import { SearchCache } from "./search-cache.js";
-import { shortcuts } from "../shortcuts.js";
 import { SourceSentence } from "./source-sentence.js";
-import { sharesDrawing } from "../probability-bars.js";
+import { probabilitiesDrawing } from "../probability-bars.js";
 import { Studio } from "../studio.js";
 import { stacked, textDrawing } from "../text/text-drawing.js";
 import { TranslationView, NO_CHOICE } from "./translation-view.js";
@@ -19,7 +19,7 @@ import { translateExamples } from "../examples.js";
 /** @import { TranslateDocument } from "../../documents.js" */
 /** @import { Drawing, Pen, Tokenizer } from "../../types.js" */
 /** @import { Beam } from "./beam-search.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { SearchState } from "./translation-view.js" */
@@ -53,7 +53,7 @@ export class TranslateStudio extends Studio {
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
     super(...args);
-    this.source = new SourceSentence(this.tokenizers[0], this.described);
+    this.source = new SourceSentence(this.tokenizers[0], this.document);
     this.searches = new SearchCache(this);
     this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
@@ -87,7 +87,7 @@ export class TranslateStudio extends Studio {
   }
 
   toggle() {
-    this.store.set({ steps: this.searching ? this.searched : this.described.max_tokens, ...NO_CHOICE });
+    this.store.set({ steps: this.searching ? this.searched : this.document.max_tokens, ...NO_CHOICE });
   }
 
   back() {
@@ -102,7 +102,7 @@ export class TranslateStudio extends Studio {
     const { search, text, place } = this.current;
     const prefix = [...text.tokens.slice(0, place), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
-    const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
+    const steps = search.done && this.columns.length === search.columns.length ? this.document.max_tokens : 0;
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
   }
 
@@ -162,13 +162,13 @@ export class TranslateStudio extends Studio {
   async readChosen(search, baseline) {
     const { chosen } = this;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_BEAM;
-    const ended = text.ended || text.tokens.length >= this.described.max_tokens;
+    const ended = text.ended || text.tokens.length >= this.document.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
     const base = baseline && (await baseline.reader.readText(read));
     if (!answer || (baseline && !base) || this.stale) return null;
     const unchosen = ended ? this.leastLikelyPlace(read, answer) : read.length;
-    const place = Math.min(this.store.get("rows")[0] ?? unchosen, read.length);
+    const place = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
     return { search, baseline, text, ended, read, answer, base, place };
   }
 
@@ -178,7 +178,7 @@ export class TranslateStudio extends Studio {
    * @param {DecoderOutput} answer
    */
   leastLikelyPlace(read, answer) {
-    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.described.suppressed)[id]);
+    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.document.suppressed)[id]);
     const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
     const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
     return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
@@ -190,7 +190,7 @@ export class TranslateStudio extends Studio {
    * @param {boolean} [visible]
    */
   async searchOn(search, visible = true) {
-    const length = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
+    const length = Math.min(this.document.max_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const showProgress = (/** @type {boolean} */ searching) => {
       if (visible) this.setColumns(search.columns.slice(0, length), searching);
@@ -234,15 +234,15 @@ export class TranslateStudio extends Studio {
   /** Select a place of the translation, or deselect it. @param {number} place */
   choosePlace(place) {
     const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
-    const other = this.store.get("rows")[0] !== place;
-    this.store.set(other ? { rows: [place], mode, part: 0, direction: "from" } : { rows: [] });
+    const other = this.store.get("locked_rows")[0] !== place;
+    this.store.set(other ? { locked_rows: [place], mode, part: 0, direction: "from" } : { locked_rows: [] });
   }
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
-    const target = this.tokenizer.tokens([this.described.begin, ...read]);
+    const target = this.tokenizer.tokens([this.document.begin, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
@@ -285,7 +285,7 @@ export class TranslateStudio extends Studio {
     return row < grid.rows.length ? { grid, row } : null;
   }
 
-  /** The query in the map of a head, if it is the same as that of the chosen head. @param {Place} at */
+  /** The query in the map of a head, if it is the same as that of the chosen head. @param {HeadAddress} at */
   markedRow({ part }) {
     const ofSource = (/** @type {string} */ name) => name === "encoder";
     return ofSource(this.heads.groups[part].name) === ofSource(this.part) ? this.row : null;
@@ -304,7 +304,7 @@ export class TranslateStudio extends Studio {
     this.view.showShading();
   }
 
-  /** Describe a head of the cross-attention at the selected word of the translation, another head over the whole text. @param {Place} at */
+  /** Describe a head of the cross-attention at the selected word of the translation, another head over the whole text. @param {HeadAddress} at */
   describeHead(at) {
     const { row } = this;
     if (this.heads.groups[at.part].name !== "cross-attention" || row === null) return super.describeHead(at);
@@ -314,24 +314,24 @@ export class TranslateStudio extends Studio {
     return sentence || super.describeHead(at);
   }
 
-  /** Describe the probability of the word at the place without a head. @param {Place} head */
+  /** Describe the probability of the word at the place without a head. @param {HeadAddress} head */
   describeAblation(head) {
     const { current } = this;
     const ids = this.source.latest?.ids;
     if (!current || !ids || this.searching) return "";
     const { read, text, answer } = current;
     const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
-    const shareOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, place), this.described.suppressed)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, place), this.described.suppressed);
+    const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
+      Math.exp(logProbabilities(output.logitsAt(0, place), this.document.suppressed)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, place), this.document.suppressed);
     const id = text.tokens[place] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, place, id]),
       name: tokenPhrase(this.tokenizer.tokens([id])[0]),
-      share: Math.exp(logs[id]),
+      probability: Math.exp(logs[id]),
       ask: async (edits) => {
         const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
-        return output && shareOf(output, id);
+        return output && probabilityOf(output, id);
       },
     });
   }
@@ -351,11 +351,11 @@ export class TranslateStudio extends Studio {
     const { element } = translationText;
     const sentence = sourceText.editor.element;
     const { theme } = this.frame;
-    const rows = next.words.map(({ name, share, other }) => ({ name: quoted(name, 14), share, other }));
+    const rows = next.words.map(({ name, probability, other }) => ({ name: quoted(name, 14), probability, other }));
     return stacked([
       textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),
-      sharesDrawing(theme, rows),
+      probabilitiesDrawing(theme, rows),
       { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) },
     ]);
   }

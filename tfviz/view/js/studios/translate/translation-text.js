@@ -1,13 +1,12 @@
 // A component that shows a translation. Each word is a button, which selects its place to show alternatives and
 // attention.
 
-import { clamp } from "../../base/clamp.js";
 import { focusedIn, h } from "../../base/elements.js";
 import { consume, followPointer, placeAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
+import { clamp } from "../../base/numbers.js";
 import { isSpecial, tokenPhrase } from "../../base/token-names.js";
-import { shadeOf } from "../text/text-shading.js";
-import { pieceText, spaceSeparated } from "../text/token-text.js";
+import { pieceText, shadeOf, spaceSeparated } from "../text/token-text.js";
 
 /** @import { Tokenizer } from "../../types.js" */
 /** @import { Theme } from "../../base/theme.js" */

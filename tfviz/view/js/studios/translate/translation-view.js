@@ -1,7 +1,8 @@
 // The elements of the translation studio: source sentence, translation, alternative words, and the search as a tree.
 
 import { h, slider } from "../../base/elements.js";
-import { fixed, percent } from "../../base/numbers.js";
+import { NO_LOCKS } from "../../base/locks.js";
+import { formatFixed, percent } from "../../base/numbers.js";
 import { logProbabilities, scoreOf } from "./beam-search.js";
 import { NextWords } from "./next-words.js";
 import { button, note } from "../small-elements.js";
@@ -27,7 +28,7 @@ import { TranslationText } from "./translation-text.js";
  * @property {DecoderOutput | null} base the decoder's output with all heads on
  */
 
-export const NO_CHOICE = { node: null, rows: [], cols: [] }; // nothing chosen
+export const NO_CHOICE = { node: null, ...NO_LOCKS }; // nothing chosen
 
 /** The panes of a translator's studio. */
 export class TranslationView {
@@ -37,7 +38,7 @@ export class TranslationView {
   /** @param {TranslateStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { store, tokenizer, described } = studio;
+    const { store, tokenizer, document } = studio;
     const changeSentence = (/** @type {string} */ sentence) =>
       store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
     this.sourceText = new SourceText(studio, changeSentence);
@@ -51,7 +52,7 @@ export class TranslationView {
       class: "go",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
-    this.next = new NextWords(tokenizer, described.suppressed, (id) => studio.force(id));
+    this.next = new NextWords(tokenizer, document.suppressed, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
       store.set({ ...NO_CHOICE, node: [column, rank] });
@@ -92,8 +93,8 @@ export class TranslationView {
 
   /** @returns {Record<"num_beams" | "length_penalty", SliderControl>} */
   makeControls() {
-    const { store, described } = this.studio;
-    const { max_num_beams, max_length_penalty } = described;
+    const { store, document } = this.studio;
+    const { max_num_beams, max_length_penalty } = document;
     const control = (
       /** @type {string} */ name,
       /** @type {"num_beams" | "length_penalty"} */ key,
@@ -101,7 +102,7 @@ export class TranslationView {
     ) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
     const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
-    const alphaText = (/** @type {number} */ alpha) => fixed(alpha, 1);
+    const alphaText = (/** @type {number} */ alpha) => formatFixed(alpha, 1);
     return {
       num_beams: control("Beam", "num_beams", { min: 1, max: max_num_beams, text: widthText }),
       length_penalty: control("Length penalty", "length_penalty", {
@@ -164,9 +165,9 @@ export class TranslationView {
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
   showCost(current) {
     const { sum, tokens } = current.text;
-    const what = tokens.at(-1) === this.studio.described.end ? "the whole text" : "the text so far";
+    const what = tokens.at(-1) === this.studio.document.end ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
-    const score = fixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
+    const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
     this.cost.textContent = tokens.length ? `${probability} Score (log-probability ÷ length penalty): ${score}.` : "";
     this.cost.title = "the probability of all of them, one after another: the product of each word's own";
@@ -183,14 +184,14 @@ export class TranslationView {
   }
 
   showForced() {
-    const { store, described } = this.studio;
+    const { store, document } = this.studio;
     const prefix = String(store.get("prefix"));
     const forced = store.get("forced");
     this.forced.hidden = !forced.length;
     this.forced.replaceChildren(
       note("Forced"),
       ...[[], ...forced].map((tokens) => {
-        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: described.max_tokens });
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: document.max_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
         return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),

@@ -1,7 +1,7 @@
 // A component that lists the texts written so far as buttons, which return to them.
 
 import { focusedIn, h } from "../../base/elements.js";
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { truncate } from "../../base/visible-text.js";
 import { button, note } from "../small-elements.js";
 
@@ -37,7 +37,7 @@ export class Branches {
     const text = truncate(this.textOf(tokens).replace(/\s/g, " "), MAX_BRANCH_LENGTH, "end").join("");
     return button(text, () => this.choose(leaf), {
       "aria-pressed": String(current),
-      title: `${counted(tokens.length, "token")}`,
+      title: `${formatCount(tokens.length, "token")}`,
       dir: "auto",
     });
   }

@@ -1,7 +1,7 @@
 // What each token of a text costs a language model: heights of the bars under its letters, and a line that describes them.
 
 import { h } from "../../base/elements.js";
-import { fixed } from "../../base/numbers.js";
+import { formatFixed } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { joinPresent } from "../small-elements.js";
 
@@ -56,7 +56,7 @@ export class CostBars {
     const { words, now, unedited } = this.costs;
     const costliest = now.indexOf(Math.max(...now));
     /** @param {number} i */
-    const cost = (i) => `${quoted(words[i + 1])} ${fixed(now[i], 2)}`;
+    const cost = (i) => `${quoted(words[i + 1])} ${formatFixed(now[i], 2)}`;
     this.element.textContent = joinPresent(
       [
         `Bars: cost of each ${this.unit} in nats`,

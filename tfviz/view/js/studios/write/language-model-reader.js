@@ -11,7 +11,7 @@ const CACHE_NAMES = ["keys", "values"];
 /**
  * @typedef {object} Answer
  * @property {string} key what it depends on
- * @property {number} turn
+ * @property {number} requestNumber
  * @property {number[]} ids
  * @property {number} vocabSize tokens of the vocabulary
  * @property {Float32Array} logits after every token; of a kernel after the last only
@@ -25,7 +25,7 @@ const CACHE_NAMES = ["keys", "values"];
 
 /** A reader that runs a studio's language model and caches its results. */
 export class LanguageModelReader {
-  turn = 0;
+  requestNumber = 0;
   /** @type {{ key: string, answer: Promise<Answer | null> } | null} */
   pending = null;
   /** @type {Answer | null} the answer whose keys and values the engine has */
@@ -62,7 +62,7 @@ export class LanguageModelReader {
 
   /** @param {number[]} ids @param {Edit[]} edits @param {string} key @returns {Promise<Answer | null>} */
   async ask(ids, edits, key) {
-    const turn = ++this.turn;
+    const requestNumber = ++this.requestNumber;
     const inputs = { ids: { shape: [1, ids.length], data: ids } };
     const [result, unedited] = await Promise.all([
       this.run("read", "read", inputs, { edits, capture: true, cache: CACHE_NAMES }),
@@ -76,9 +76,19 @@ export class LanguageModelReader {
       unedited: cutTo(unedited.logits, this.vocabSize).data,
       costUnedited: unedited.cost?.data[0],
     };
-    const answer = { key, turn, ids, vocabSize, logits, patterns: result.patterns, cost, unedited: null, ...all };
+    const answer = {
+      key,
+      requestNumber,
+      ids,
+      vocabSize,
+      logits,
+      patterns: result.patterns,
+      cost,
+      unedited: null,
+      ...all,
+    };
     if (!edits.length) this.uneditedOutputs = { [key]: result.outputs };
-    if (turn === this.turn) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
+    if (requestNumber === this.requestNumber) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
     return answer;
   }
 
@@ -101,7 +111,7 @@ export class LanguageModelReader {
    */
   async extend(answer, id) {
     if (!this.steps || this.cachedAnswer !== answer || answer.ids.length + 1 > this.context) return null;
-    const turn = ++this.turn;
+    const requestNumber = ++this.requestNumber;
     this.cachedAnswer = null;
     const result = await this.run(
       "step",
@@ -118,8 +128,16 @@ export class LanguageModelReader {
     const patterns = {};
     for (const [site, [map]] of Object.entries(answer.patterns))
       patterns[site] = [appendQueryRow(map, result.patterns[site][0])];
-    const next = { key: readingKey(ids, []), turn, ids, vocabSize: answer.vocabSize, logits, patterns, unedited: null };
-    if (turn === this.turn) this.cachedAnswer = next;
+    const next = {
+      key: readingKey(ids, []),
+      requestNumber,
+      ids,
+      vocabSize: answer.vocabSize,
+      logits,
+      patterns,
+      unedited: null,
+    };
+    if (requestNumber === this.requestNumber) this.cachedAnswer = next;
     return next;
   }
 }

@@ -1,14 +1,13 @@
 // A component that shows the likeliest next tokens: as bars with a line that sets the cut-off, as a table, and as a
 // drawing.
 
-import { clamp } from "../../base/clamp.js";
 import { focusedIn, h, tabs } from "../../base/elements.js";
-import { fixed } from "../../base/numbers.js";
+import { clamp, formatFixed } from "../../base/numbers.js";
 import { label, quotedExcerpt } from "../../base/visible-text.js";
 import { topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";
 import { ThresholdLine } from "./threshold-line.js";
-import { bars, sharesDrawing, sharesPanel } from "../probability-bars.js";
+import { bars, probabilitiesDrawing, probabilitiesPanel } from "../probability-bars.js";
 import { lastOf } from "./language-model-reader.js";
 import { probabilities } from "./sampler.js";
 
@@ -22,7 +21,7 @@ const MAX_ENDING = 12; // letters of the text that are quoted
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
 export class NextTokens {
-  /** @type {{ id: number, name: string, share: number, unfiltered: number, other: number | null }[]} the likeliest */
+  /** @type {{ id: number, name: string, probability: number, unfiltered: number, other: number | null }[]} the likeliest */
   tokens = [];
   /** The text that they follow, in words. */
   about = "";
@@ -69,7 +68,7 @@ export class NextTokens {
     const { logits, vocabSize, unedited } = answer;
     const { temperature } = this.sampler;
     const last = lastOf(logits, vocabSize);
-    const shares = probabilities(last, this.sampler);
+    const distribution = probabilities(last, this.sampler);
     const unfiltered = probabilities(last, { temperature });
     const lastUnedited = unedited && lastOf(unedited, vocabSize); // with all heads on
     const others = lastUnedited && probabilities(lastUnedited, { temperature });
@@ -77,13 +76,13 @@ export class NextTokens {
     const [favourite] = topK(lastUnedited ?? last, 1);
     if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
     this.unfiltered = unfiltered;
-    this.candidates = shares.filter((share) => share > 0).length;
+    this.candidates = distribution.filter((probability) => probability > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
     if (unedited) this.about += "; line: all heads on";
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.tokens([id])[0],
-      share: shares[id],
+      probability: distribution[id],
       unfiltered: unfiltered[id],
       other: others ? others[id] : null,
     }));
@@ -93,10 +92,10 @@ export class NextTokens {
   draw() {
     const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
     const rows = bars(
-      this.tokens.map(({ id, name, share, unfiltered, other }) => ({
+      this.tokens.map(({ id, name, probability, unfiltered, other }) => ({
         name: label(name, 14),
-        share,
-        pale: share === unfiltered ? null : unfiltered,
+        probability,
+        pale: probability === unfiltered ? null : unfiltered,
         other,
         title: "press to take it",
         onclick: () => this.take(id),
@@ -118,7 +117,7 @@ export class NextTokens {
   /** Which tokens are kept, in words. */
   get filterName() {
     const { topK, topP } = this.sampler;
-    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`], ", ");
+    return joinPresent([topK && `top-k ${topK}`, topP && `top-p ${formatFixed(topP, 2)}`], ", ");
   }
 
   /** The rule of the threshold line, in words. */
@@ -128,7 +127,7 @@ export class NextTokens {
 
   /** The settings of the sampler, in words. */
   get settings() {
-    return joinPresent([`temperature ${fixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
+    return joinPresent([`temperature ${formatFixed(this.sampler.temperature, 2)}`, this.filterName], ", ");
   }
 
   /**
@@ -149,12 +148,12 @@ export class NextTokens {
   }
 
   get panels() {
-    return [sharesPanel("", "next token", this.tokens)];
+    return [probabilitiesPanel("", "next token", this.tokens)];
   }
 
   /** @param {Theme} theme @returns {Drawing} */
   drawing(theme) {
     const rows = this.tokens.map((row) => ({ ...row, name: label(row.name, 16) }));
-    return sharesDrawing(theme, rows);
+    return probabilitiesDrawing(theme, rows);
   }
 }

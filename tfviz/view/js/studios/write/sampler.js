@@ -19,8 +19,8 @@ export function probabilities(logits, { temperature = 1, topK = null, topP = nul
     const [best] = largestIndices(logits, 1);
     return Float64Array.from(logits, (_, i) => Number(i === best));
   }
-  const shares = softmax(topK === null ? logits : withinTopK(logits, topK), temperature);
-  return topP === null ? shares : withinTopP(shares, logits, topP);
+  const distribution = softmax(topK === null ? logits : withinTopK(logits, topK), temperature);
+  return topP === null ? distribution : withinTopP(distribution, logits, topP);
 }
 
 /** Return the logits with -Infinity for those below the k-th. @param {NumberList} logits @param {number} count */
@@ -31,17 +31,17 @@ function withinTopK(logits, count) {
 
 /**
  * Return the probabilities of the likeliest tokens until their sum passes `topP`; the first one is always among them.
- * @param {Float64Array} shares
+ * @param {Float64Array} distribution
  * @param {NumberList} logits
  * @param {number} topP
  */
-function withinTopP(shares, logits, topP) {
-  const order = [...shares.keys()].sort((a, b) => logits[b] - logits[a] || a - b);
-  const nucleus = shares.slice();
+function withinTopP(distribution, logits, topP) {
+  const order = [...distribution.keys()].sort((a, b) => logits[b] - logits[a] || a - b);
+  const nucleus = distribution.slice();
   let before = 0;
   for (const [rank, i] of order.entries()) {
     if (rank && before >= topP) nucleus[i] = 0;
-    before += shares[i];
+    before += distribution[i];
   }
   return normalized(nucleus);
 }
@@ -58,7 +58,7 @@ export function sampleFrom(probabilities, number) {
     sum += probabilities[i];
     if (sum > target) return i;
   }
-  return probabilities.findLastIndex((share) => share > 0);
+  return probabilities.findLastIndex((probability) => probability > 0);
 }
 
 /**

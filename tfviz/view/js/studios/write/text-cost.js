@@ -2,13 +2,13 @@
 // now, with all heads on, and without the selected head.
 
 import { h } from "../../base/elements.js";
-import { counted, fixed, formatted } from "../../base/numbers.js";
+import { formatCount, formatFixed, formatNumber } from "../../base/numbers.js";
 import { cutTo } from "./language-model-reader.js";
 import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "../logits.js";
 
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
 const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
@@ -23,7 +23,7 @@ const meanCost = (logits, { ids, vocabSize }) =>
   tokenCosts(logits, ids, vocabSize).reduce((a, b) => a + b) / (ids.length - 1);
 
 /** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
-const choices = (cost) => formatted(Number(Math.exp(cost).toPrecision(2)));
+const choices = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
 
 /** @param {number} cost @param {number} other */
 const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of ${choices(other)}`;
@@ -66,7 +66,7 @@ export class TextCost {
 
   /** @param {number} cost */
   words(cost) {
-    return `${fixed(cost, 2)} nats a ${this.studio.unit}`;
+    return `${formatFixed(cost, 2)} nats a ${this.studio.unit}`;
   }
 
   /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
@@ -75,14 +75,14 @@ export class TextCost {
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
     if (!unedited)
-      return `As unsure as among ${choices(cost)} of ${counted(vocabSize, this.studio.unit)}: ${fixed(cost, 2)} nats`;
+      return `As unsure as among ${choices(cost)} of ${formatCount(vocabSize, this.studio.unit)}: ${formatFixed(cost, 2)} nats`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
-    return `${this.words(cost)} without ${counted(off, "head")}, ${fixed(costUnedited, 2)} with all`;
+    return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
   }
 
   /**
    * Describe the cost of the text without a head, which is computed once and shown when it is known.
-   * @param {Place} place
+   * @param {HeadAddress} place
    */
   describeWithout(place) {
     const { studio } = this;
@@ -101,12 +101,12 @@ export class TextCost {
   /** Compare the cost of the text now with that of a toggled head. @param {number} now @param {number} other @param {boolean} isOff */
   compare(now, other, isOff) {
     if (!isOff)
-      return `With this head off the text costs ${this.words(other)} instead of ${fixed(now, 2)}, ${unsure(other, now)}.`;
+      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}, ${unsure(other, now)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
-    return `The text costs ${this.words(now)} instead of ${fixed(other, 2)}, ${unsure(now, other)}.${note}`;
+    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}, ${unsure(now, other)}.${note}`;
   }
 
-  /** @param {string} key @param {Place} place @param {Answer} answer */
+  /** @param {string} key @param {HeadAddress} place @param {Answer} answer */
   async askWithout(key, place, answer) {
     this.withoutHeads.set(key, null);
     const { studio } = this;

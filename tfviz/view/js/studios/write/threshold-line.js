@@ -1,8 +1,8 @@
 // A component with a line over bars, which is dragged to cut off the bars below it.
 
-import { clamp } from "../../base/clamp.js";
 import { h } from "../../base/elements.js";
 import { consume } from "../../base/events.js";
+import { clamp } from "../../base/numbers.js";
 
 /** A draggable line between the bars that are kept and the others. */
 export class ThresholdLine {

@@ -1,6 +1,8 @@
 // A tree of the tokens written so far: each has the token before it as its parent, so that a different choice makes a
 // branch and no text is lost.
 
+import { NO_LOCKS } from "../../base/locks.js";
+
 /** @import { WriteState } from "../../documents.js" */
 /** @import { Choices } from "../../types.js" */
 
@@ -29,13 +31,13 @@ export class TokenTree {
     const tree = this.store.get("tree");
     const node = this.store.get("node");
     const known = tree.findIndex(([before, other]) => before === node && other === token);
-    if (known >= 0) this.store.set({ node: known, rows: [], cols: [] });
-    else this.store.set({ tree: [...tree, [node, token]], node: tree.length, rows: [], cols: [] });
+    if (known >= 0) this.store.set({ node: known, ...NO_LOCKS });
+    else this.store.set({ tree: [...tree, [node, token]], node: tree.length, ...NO_LOCKS });
   }
 
   back() {
     const node = this.store.get("node");
-    if (node >= 0) this.store.set({ node: this.store.get("tree")[node][0], rows: [], cols: [] });
+    if (node >= 0) this.store.set({ node: this.store.get("tree")[node][0], ...NO_LOCKS });
   }
 
   /** The last nodes of all branches. */

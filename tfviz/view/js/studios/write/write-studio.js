@@ -2,7 +2,9 @@
 // be shown and switched off.
 
 import { focusedIn, h, slider } from "../../base/elements.js";
-import { counted, fixed } from "../../base/numbers.js";
+import { shortcuts } from "../../base/events.js";
+import { NO_LOCKS } from "../../base/locks.js";
+import { formatCount, formatFixed } from "../../base/numbers.js";
 import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
 import { animateTravel } from "../animation.js";
@@ -10,7 +12,6 @@ import { NextTokens } from "./next-tokens.js";
 import { HEAD_KEYS } from "../head-pane.js";
 import { button, joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
-import { shortcuts } from "../shortcuts.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
 import { TextCost } from "./text-cost.js";
@@ -23,7 +24,7 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { WriteDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { Place } from "../model-pane.js" */
+/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
@@ -50,7 +51,7 @@ export class WriteStudio extends Studio {
     max: Math.max(3, this.store.get("temperature")),
     step: 0.05,
     value: this.store.get("temperature"),
-    text: (value) => fixed(value, 2),
+    text: (value) => formatFixed(value, 2),
     choose: (value) => this.store.set({ temperature: value }),
   });
   /** @type {HTMLInputElement} */
@@ -59,18 +60,18 @@ export class WriteStudio extends Studio {
   branches = new Branches(
     this.path,
     (tokens) => this.textOf(tokens),
-    (node) => this.store.set({ node, rows: [], cols: [] }),
+    (node) => this.store.set({ node, ...NO_LOCKS }),
   );
 
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { described, tokenizer } = this;
-    this.prompt = new Prompt(tokenizer, described.context);
+    const { document, tokenizer } = this;
+    this.prompt = new Prompt(tokenizer, document.context);
     this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
-      steps: Boolean(described.programs?.step),
-      context: described.context,
+      steps: Boolean(document.programs?.step),
+      context: document.context,
       vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
@@ -124,7 +125,7 @@ export class WriteStudio extends Studio {
   /** Begin with another text: all of it is the prompt. @param {string} prompt */
   beginWith(prompt) {
     this.loop.running = false;
-    this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
+    this.store.set({ prompt, tree: [], node: -1, ...NO_LOCKS });
   }
 
   reseed() {
@@ -161,7 +162,7 @@ export class WriteStudio extends Studio {
     const prompt = this.readPrompt.ids;
     if (!prompt) return null;
     const all = [...prompt, ...this.path.tokens];
-    const ids = all.slice(contextStart(prompt.length, all.length, this.described.context));
+    const ids = all.slice(contextStart(prompt.length, all.length, this.document.context));
     const { edits } = this;
     return { ids, key: readingKey(ids, edits), off: edits.length };
   }
@@ -178,7 +179,7 @@ export class WriteStudio extends Studio {
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
-    const limit = counted(this.described.context, this.unit);
+    const limit = formatCount(this.document.context, this.unit);
     this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);
@@ -207,7 +208,7 @@ export class WriteStudio extends Studio {
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
     this.textCost.readingTime = performance.now() - started;
-    if (!answer || answer.turn < (this.answer?.turn ?? 0)) return false;
+    if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
     this.answer = answer;
     this.answerInput = input;
     return true;
@@ -244,7 +245,7 @@ export class WriteStudio extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  /** @param {Place} place */
+  /** @param {HeadAddress} place */
   describeAblation(place) {
     return this.textCost.describeWithout(place);
   }
@@ -258,7 +259,7 @@ export class WriteStudio extends Studio {
     const { frame, heads, next, text } = this;
     const { element } = text.editor;
     const off = heads.places.filter((place) => heads.isOff(place));
-    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && counted(off.length, "head");
+    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && formatCount(off.length, "head");
     const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
     const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];
     return stacked([...parts, lineDrawing(frame.theme, settings)]);

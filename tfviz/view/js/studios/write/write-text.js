@@ -3,7 +3,7 @@
 import { joinPresent } from "../small-elements.js";
 import { TextEditor } from "../text/text-editor.js";
 import { signOf, TextPieces } from "../text/text-pieces.js";
-import { shadeOf } from "../text/text-shading.js";
+import { shadeOf } from "../text/token-text.js";
 
 /** @import { WriteStudio } from "./write-studio.js" */
 

@@ -1,6 +1,6 @@
 // A loop that appends tokens one by one, sampled as by `generate.ids`.
 
-import { counted } from "../../base/numbers.js";
+import { formatCount } from "../../base/numbers.js";
 import { lastOf } from "./language-model-reader.js";
 import { probabilities, sampleFrom, SeededNumbers } from "./sampler.js";
 
@@ -52,13 +52,13 @@ export class WritingLoop {
   /** Sample the next token; at temperature 0, the likeliest. @param {Answer} answer */
   nextToken({ logits, vocabSize }) {
     const { next, store, path } = this.studio;
-    const shares = probabilities(lastOf(logits, vocabSize), next.sampler);
-    if (store.get("temperature") === 0) return shares.indexOf(1);
-    return sampleFrom(shares, this.numbers.at(store.get("seed"), path.tokens.length));
+    const distribution = probabilities(lastOf(logits, vocabSize), next.sampler);
+    if (store.get("temperature") === 0) return distribution.indexOf(1);
+    return sampleFrom(distribution, this.numbers.at(store.get("seed"), path.tokens.length));
   }
 
   /** Start or stop the loop. All tokens of one run are a single step for Undo. */
-  async toggle(maxTokens = this.studio.described.max_tokens, isDone = () => false) {
+  async toggle(maxTokens = this.studio.document.max_tokens, isDone = () => false) {
     const { studio } = this;
     this.running = !this.running;
     if (!this.running) return;
@@ -75,7 +75,7 @@ export class WritingLoop {
    */
   async writeOn(maxTokens, isDone) {
     const { studio } = this;
-    const { max_tokens } = studio.described;
+    const { max_tokens } = studio.document;
     const end = studio.path.tokens.length + maxTokens;
     while (this.running && !studio.frame.closed && studio.path.tokens.length < end && !isDone()) {
       const before = studio.currentInput?.key;
@@ -84,7 +84,7 @@ export class WritingLoop {
     }
     if (maxTokens === max_tokens && studio.path.tokens.length >= end) {
       await studio.refresh(); // which would clear what is announced before
-      studio.announce(`stopped after ${counted(maxTokens, studio.unit)}: press “Write on” for more`);
+      studio.announce(`stopped after ${formatCount(maxTokens, studio.unit)}: press “Write on” for more`);
     }
   }
 }
