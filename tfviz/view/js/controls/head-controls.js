@@ -88,8 +88,9 @@ export class HeadControls {
     this.layer = h("div", { class: "layer" });
     this.layerCount = 0;
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Heads" });
+    this.headGroup = h("div", { class: "of-heads" }, h("span", {}, "Head"), this.chips);
     const [mode, part, ...others] = Object.values(this.controls).map(({ element }) => element);
-    this.element = h("div", { class: "controls" }, mode, part, this.layer, this.chips, ...others);
+    this.element = h("div", { class: "controls" }, mode, part, this.layer, this.headGroup, ...others);
   }
 
   /**
@@ -119,7 +120,7 @@ export class HeadControls {
     for (const [name, hide] of Object.entries(this.hiddenControls)) controls[name].element.hidden = hide;
     const { layers, heads } = choice.shape;
     const sheet = store.get("mode") === "sheet";
-    this.chips.hidden = choice.hasOneHead || sheet;
+    this.headGroup.hidden = choice.hasOneHead || sheet;
     this.layer.hidden = layers === 1 || sheet;
     if (choice.hasSheet)
       /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = choice.hasOneHead;

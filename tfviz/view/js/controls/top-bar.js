@@ -24,7 +24,9 @@ export class TopBar {
     const linkTitle = "the address of this page as it stands now";
     const link = h("button", { type: "button", title: linkTitle, onclick: () => this.copyLink() }, "Copy link");
     const { saveMenu, end } = frame;
-    saveMenu.querySelector("summary")?.replaceChildren("Share");
+    const summary = saveMenu.querySelector("summary");
+    summary?.replaceChildren("Share");
+    summary?.classList.replace("save-it", "share-it");
     if (addressed) saveMenu.lastElementChild?.prepend(link);
     end.prepend(this.undoButton, this.redoButton);
     frame.body.addEventListener("keydown", (event) => this.press(event));

@@ -6,9 +6,10 @@ import { formatNumber } from "../base/numbers.js";
 import { HeadChoice } from "../controls/head-choice.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
-import { linear } from "../base/grid.js";
+import { Grid, linear } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { HeadKinds } from "./head-kinds.js";
+import { strongestQuerySentence } from "./head-summary.js";
 import { HeadStage } from "./head-stage.js";
 import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
@@ -16,6 +17,7 @@ import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
 import { LinesStage, WordsStage } from "./head-modes.js";
 import { SheetStage } from "./sheet-stage.js";
+import { h } from "../base/elements.js";
 import { headTable, table } from "../controls/table.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 
@@ -26,7 +28,6 @@ import { TiledGrid } from "../base/tiled-grid.js";
  * }} Handlers
  */
 /** @import { HeadMode, HeadsState } from "../documents.js" */
-/** @import { Grid } from "../base/grid.js" */
 /** @import { HeadMaps } from "../controls/head-choice.js" */
 /** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.js" */
 
@@ -36,8 +37,9 @@ const HEAD_STEPS = { "[": -1, "]": 1 };
 const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while its heads arrive
 
-const HINT = "Point at a map, a token or a cell to read it; click a head to open it.";
-const ONE_HEAD_HINT = "Point at a cell to read it.";
+const HINTS = ["Point at a map, a token or a cell to read it; click a head to open it.", "Point at a cell to read it."];
+const TOUCH_HINTS = ["Tap a token to read it, or a head to open it.", "Tap a cell to read it."];
+const MAP = { maxNumberedCell: 52, flatNames: true };
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
@@ -76,11 +78,13 @@ export class Explorer {
     this.controls = new HeadControls(this.choice, store, this.frame.theme);
     this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, selected_heads: [] }));
     this.controls.element.append(this.kinds.element);
-    this.frame.body.append(this.controls.element);
+    this.finding = h("p", { class: "finding", hidden: true });
+    this.frame.body.append(this.controls.element, this.finding);
     this.frame.enableZoom((factor) => this.stages.head.zoom(factor));
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
-    this.frame.status.dataset.hint = this.choice.hasOneHead ? ONE_HEAD_HINT : HINT;
+    const hints = matchMedia("(hover: none)").matches ? TOUCH_HINTS : HINTS;
+    this.frame.status.dataset.hint = hints[Number(this.choice.hasOneHead)];
   }
 
   /** Show the new maps of the source. */
@@ -103,7 +107,7 @@ export class Explorer {
     };
     return {
       sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ locked_rows: [row] })),
-      head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large && LARGE_MAP) }),
+      head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large ? LARGE_MAP : MAP) }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
@@ -220,6 +224,7 @@ export class Explorer {
     this.panels = panels;
     frame.showStage(this.stage.element, choice.caption(mode));
     frame.zoomGroup.hidden = mode !== "head";
+    this.finding.hidden = true;
     if (mode === "head") return this.showHead(panels);
     if (mode === "picture") return this.showPicture(panels);
     return mode === "lines" ? this.showLines(separate) : this.showWords(panels[0].grid);
@@ -239,7 +244,20 @@ export class Explorer {
       { ...within, current: this.source.current, outlined, dividers: linearPanels.map(() => dividers) },
       this.frame.width,
     );
+    this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
+    if (panels.length === 1) this.showFinding(panels[0].grid, within.rows.at(-1) ?? outlined[0]?.[0]);
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
+  }
+
+  /**
+   * Say what a head looks at most from a query: by default from that with the largest weight.
+   * @param {AnyGrid} grid
+   * @param {number} [query]
+   */
+  showFinding(grid, query) {
+    if (!(grid instanceof Grid) || grid.poolSize > 1 || this.source.document.unit !== undefined || this.large) return;
+    this.finding.textContent = strongestQuerySentence(grid, query);
+    this.finding.hidden = !this.finding.textContent;
   }
 
   /** @param {GridPanel[]} panels */
@@ -293,7 +311,7 @@ export class Explorer {
       );
     };
     frame.showStage(this.stage.element, choice.caption("sheet"));
-    frame.zoomGroup.hidden = true;
+    frame.zoomGroup.hidden = this.finding.hidden = true;
     this.panels = null;
     for (let i = 0, lastDraw = performance.now(); i < part.layers * part.heads; i++) {
       const [layer, head] = [Math.floor(i / part.heads), i % part.heads];

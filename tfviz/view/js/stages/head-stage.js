@@ -47,6 +47,7 @@ export class HeadStage {
     this.names = panels.map(({ name }) => name);
     const columns = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes, texts, numbered }, i) => {
+      this.panels[i].map.title = name;
       if (axes) this.panels[i].map.axes = axes;
       this.panels[i].map.texts = texts ?? null;
       if (numbered !== undefined) this.panels[i].map.numbers = numbered;
@@ -120,7 +121,6 @@ export class HeadStage {
       ...this.style,
       dividers: this.style.dividers?.[index],
       cursor: this.has(this.cursor, index) ? this.cursor : null,
-      title: this.names[index],
     });
   }
 

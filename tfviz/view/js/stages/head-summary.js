@@ -130,6 +130,18 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
 }
 
 /**
+ * Describe what one query looks at most, by default that with the largest weight; empty where numbers are no weights.
+ * @param {Grid} grid
+ * @param {number} [query]
+ */
+export function strongestQuerySentence(grid, query) {
+  if (!summaryOf(grid)) return "";
+  const strongest = grid.rows.map((_, row) => grid.at(row, Math.max(0, topKeyOf(grid, row))));
+  const row = query ?? strongest.indexOf(Math.max(...strongest));
+  return querySentence(grid, row, (word) => `${word} looks`);
+}
+
+/**
  * Describe which key draws most of the attention of all queries, where one draws clearly more than an even share.
  * @param {Grid} grid
  */

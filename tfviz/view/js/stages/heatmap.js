@@ -30,7 +30,6 @@ import { legend, swatches, twoValues } from "./legend.js";
  * @property {number[]} [cols] that are locked
  * @property {number[][]} [outlined] cells to mark
  * @property {Divider[]} [dividers]
- * @property {string} [title]
  */
 
 const NAME_FONT_SIZE = 12;
@@ -58,6 +57,8 @@ export class Heatmap {
   labels = [[], []];
   hasVerticalNames = false;
   numbered = false;
+  /** What is written above, if anything. */
+  title = "";
   /** @type {string[][] | null} what is written into each cell */
   texts = null;
   /** The place on the canvas, in pixels. */
@@ -100,7 +101,7 @@ export class Heatmap {
       this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    const left = Math.min(0.4 * width, Math.max(textWidth(`${this.axes[0]} ↓`) + 12, widestLabel(this.labels[0]) + 10));
+    const left = this.nameWidth(width);
     const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
     const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, width - left);
     const nameWidth = widestLabel(this.labels[1]);
@@ -117,6 +118,12 @@ export class Heatmap {
     this.numbered = numbered;
     this.height = top + this.mapHeight + OUTLINE_MARGIN;
     return this.height;
+  }
+
+  /** Return the pixels left of the cells, for the rows' names and, beside a title, that of their axis. @param {number} width */
+  nameWidth(width) {
+    const axisWidth = this.title ? textWidth(`${this.axes[0]} ↓`) + 12 : 0;
+    return Math.min(0.4 * width, Math.max(axisWidth, widestLabel(this.labels[0]) + 10));
   }
 
   /**
@@ -215,7 +222,7 @@ export class Heatmap {
 
   /** @param {Pen} pen @param {HeatmapStyle} [style] */
   draw(pen, style = {}) {
-    const { cursor = null, current, rows = [], cols = [], title = "" } = style;
+    const { cursor = null, current, rows = [], cols = [] } = style;
     const { theme, left, top, mapWidth, mapHeight } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
@@ -224,7 +231,7 @@ export class Heatmap {
     this.drawMarks(pen, style);
     this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
     this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
-    this.drawHeading(pen, title);
+    this.drawHeading(pen);
     if (this.legend && !this.numbered) this.drawLegend(pen);
   }
 
@@ -269,19 +276,22 @@ export class Heatmap {
   }
 
   /**
-   * Draw the names of both axes, or a title in place of the second.
+   * Draw the names of both axes above, with a title between them if there is one.
    * @param {Pen} pen
-   * @param {string} title
    */
-  drawHeading(pen, title) {
-    const { theme, left, axes } = this;
+  drawHeading(pen) {
+    const { theme, left, axes, title } = this;
+    if (!title) {
+      const names = [axes[0] && `${axes[0]} ↓`, axes[1] && `${axes[1]} →`].filter(Boolean).join("   ");
+      pen.text(2, 9, names, { fill: theme.soft });
+      return;
+    }
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
-    if (title) pen.text(left, 9, title, { fill: theme.ink, bold: true });
+    pen.text(left, 9, title, { fill: theme.ink, bold: true });
     const end = axes[1] ? `${axes[1]} →` : "";
     const right = left + this.mapWidth;
-    if (title && left + textWidth(title, 12, true) + 24 < right - textWidth(end, 12))
+    if (left + textWidth(title, 12, true) + 24 < right - textWidth(end, 12))
       pen.text(right, 9, end, { fill: theme.soft, align: "right" });
-    else if (!title && axes[1]) pen.text(left, 9, `${axes[1]} →`, { fill: theme.soft });
   }
 
   /** @param {Pen} pen */

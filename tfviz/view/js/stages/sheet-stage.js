@@ -32,7 +32,7 @@ export class SheetStage {
   focused = false;
   mapWidth = 0;
   /** What the selected head does, in a sentence. */
-  finding = h("p", { class: "finding" });
+  finding = h("p", { class: "finding of-sheet" });
 
   /**
    * @param {import("../base/theme.js").Theme} theme

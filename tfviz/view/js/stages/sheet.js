@@ -195,9 +195,13 @@ export class Sheet {
     const isFree = [0, 0.2].every(
       (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== ALLOWED,
     );
-    const tag = isFree ? tagOf(grid) : "";
+    const long = isFree ? tagOf(grid) : "";
+    const fits = (/** @type {string} */ tag) => textWidth(tag, FONT_SIZE) + 8 <= 0.7 * width;
+    const tag = fits(long)
+      ? long
+      : long.replace(/^(\d+) (back|ahead)$/, (_, n, way) => (way === "back" ? "−" : "+") + n);
     const needed = textWidth(tag, FONT_SIZE) + 8;
-    if (!tag || needed > 0.7 * width) return;
+    if (!tag || !fits(tag)) return;
     pen.rect(x + width - needed - 1, y + 1, needed, FONT_SIZE + 6, { fill: this.theme.page });
     pen.text(x + width - needed / 2 - 1, y + 4 + FONT_SIZE / 2, tag, {
       fill: this.theme.ink,

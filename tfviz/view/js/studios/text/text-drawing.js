@@ -86,6 +86,7 @@ export function besideEachOther(left, right) {
 /** @param {Theme} theme @param {Grid} grid @param {string[]} axes @param {string} title @returns {Drawing} */
 export function mapDrawing(theme, grid, axes, title) {
   const map = new Heatmap(theme, { axes, maxCell: 26, maxHeight: 420 });
+  map.title = title;
   const height = map.layout(grid, MAX_MAP_WIDTH);
-  return { width: MAX_MAP_WIDTH, height, draw: (pen) => map.draw(pen, { title }) };
+  return { width: MAX_MAP_WIDTH, height, draw: (pen) => map.draw(pen) };
 }
