@@ -74,7 +74,7 @@ def test_generation_is_identical_with_and_without_cache(name):
 @pytest.mark.parametrize("name", ["rnn", "lstm", "lstmn", "convolution 4 2 2"])
 def test_training_reduces_the_loss(name):
     torch.manual_seed(1)
-    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
+    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch_size=8)
     steps = list(learn.fit(MODELS[name](11), windows, 60, lr=0.05, device="cpu", progress=False))
     assert steps[-1].loss < 0.5 * steps[0].loss
 

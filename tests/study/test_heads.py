@@ -319,7 +319,7 @@ def test_compare_rejects_incompatible_models_and_sites(tmp_path):
 def trained(filmed):
     torch.manual_seed(0)
     gpt = models.GPT(VOCAB_SIZE, layers=1, heads=2, dim=4, context=6, dropout=0.3)
-    batches = Windows(torch.arange(90) % VOCAB_SIZE, length=5, batch=3)
+    batches = Windows(torch.arange(90) % VOCAB_SIZE, length=5, batch_size=3)
     torch.manual_seed(7)
     steps, losses, modes = learn.fit(gpt, batches, 7, progress=False), [], []
 
