@@ -24,7 +24,7 @@ from studio_pages import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
-from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.formatting import format_number, percent
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -368,7 +368,7 @@ def tables(page):
 
 
 def format_value(value):
-    return formatted(value)
+    return format_number(value)
 
 
 def test_table_cursor_and_exports_agree(open_interact, new_page, tmp_path):

@@ -13,7 +13,7 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.check_numbers import check_at_most
-from tfviz.view.figures.formatting import counted, fixed
+from tfviz.view.figures.formatting import format_count, format_fixed
 from tfviz.view.figures.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
@@ -87,8 +87,8 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
         return figure
 
     best = " ".join(tokens[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
-    score = fixed(float(beams[-1].scores[row, 0]), 2)
-    return StaticFigure(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
+    score = format_fixed(float(beams[-1].scores[row, 0]), 2)
+    return StaticFigure(draw, f"{title}\nof {format_count(width, 'text')} at each step the best is: {best} ({score})")
 
 
 def _winner(beams: Sequence[Beam], row: int) -> list[int]:
@@ -139,4 +139,4 @@ def _draw_node(
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
     axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
-    axes.text(step, rank + 0.3, fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)
+    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.image_overlay import MapsOnImage, image_overlay
 from tfviz.view.figures.images import read_image, spectrogram_image
 from tfviz.view.figures.selection import check_drawable, check_index
@@ -135,7 +135,8 @@ def _view(
     before = max(found.first for one in placed.values() for found in one.grids)
     if len(names) > before:
         raise ValueError(
-            f"names has {len(names)} names, and {counted(before, 'token')} precede{'s' * (before == 1)} the first patch"
+            f"names has {len(names)} names, and {format_count(before, 'token')} "
+            f"precede{'s' * (before == 1)} the first patch"
         )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError(
@@ -193,6 +194,6 @@ def _note(placed: Mapping[str, MapsOnImage]) -> str:
     """Return a note that states the grids found."""
     found: dict[str, None] = {}
     for grid in (grid for one in placed.values() for grid in one.grids):
-        before = f"{counted(grid.first, 'token')} and " if grid.first else ""
+        before = f"{format_count(grid.first, 'token')} and " if grid.first else ""
         found[f"{before}{grid.rows} × {grid.columns} cells"] = None
     return f"Taken as {'; '.join(found)}."

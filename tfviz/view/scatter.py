@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
-from tfviz.view.figures.formatting import counted, shorten
+from tfviz.view.figures.formatting import format_count, shorten
 from tfviz.view.figures.log_axis import set_log_ticks
 from tfviz.view.figures.palette import drawable, soft
 from tfviz.view.figures.scatter_plot import (
@@ -173,7 +173,7 @@ def planes(
             draw_names(plane, scatter, only_marked=True, paths=paths)
         return figure
 
-    size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"
+    size = f"{format_count(len(names), 'point')} in {format_count(len(tables), 'plane')}"
     return StaticFigure(draw, f"{title}\n{size}: {', '.join(tables)}")
 
 

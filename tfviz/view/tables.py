@@ -15,7 +15,7 @@ from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
 from tfviz.view.figures import tables as figures
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.tables import table_scale
 from tfviz.view.page.blobs import BlobStore
@@ -49,7 +49,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
     longest = max(len(table) for table in kinds.values())
     if trained is not None and trained > longest:
         raise ValueError(
-            f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
+            f"trained is {trained}; the longest table has {format_count(longest, 'position')}: give at most those"
         )
     check_at_most(len(kinds), MAX_TABLES, "tables", "give fewer of them")
     blobs, sheets, heatmaps = BlobStore(), list[TableSheet](), dict[str, list[Heatmap]]()

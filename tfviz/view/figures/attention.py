@@ -18,7 +18,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import downsampling
 from tfviz.view.figures import heads as renderer
-from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, shorten, size
+from tfviz.view.figures.formatting import format_count, format_map_size, format_number, maps_size, sheet_size, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.figures.palette import DPI
 from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
@@ -70,7 +70,7 @@ def heads(
     layers, heads, queries, keys = check_drawable(maps)
     if len(names) not in (0, heads):
         raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
-    extent = counted(queries, "token") if queries == keys else size(queries, keys).replace(" x ", " × ")
+    extent = format_count(queries, "token") if queries == keys else format_map_size(queries, keys).replace(" x ", " × ")
     title = title or f"Every head: {sheet_size(layers, heads)}, {extent}"
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     shown_layers, shown_heads = spread(layers), spread(heads)
@@ -146,9 +146,9 @@ def head(
         return draw_single_heatmap(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
-    finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {formatted(most)}"
+    finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {format_number(most)}"
     more = f"; {maps.caveat}" if maps.caveat else ""
-    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(queries, keys)}; {finding}{more}")
 
 
 def alignment(
@@ -189,7 +189,7 @@ def alignment(
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
-    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {found}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(queries, keys)}; {found}")
 
 
 def compare(
@@ -214,15 +214,15 @@ def compare(
         for one, (weights, allowed), name in zip(maps, pair, names)
     ]
     if a.shape != b.shape:
-        sizes = " and ".join(size(*weights.shape) for weights, _ in pair)
+        sizes = " and ".join(format_map_size(*weights.shape) for weights, _ in pair)
         return StaticFigure(
             lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: no difference, since their sizes differ"
         )
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
-    was, now = (formatted(float(weights[row, column])) for weights in (a, b))
+    was, now = (format_number(float(weights[row, column])) for weights in (a, b))
     finding = f"{first.query_tokens[row]!r} looks at {first.key_tokens[column]!r}: {was}, then {now}"
-    summary = f"{title}\n{size(*a.shape)}; the greatest difference: {finding}"
+    summary = f"{title}\n{format_map_size(*a.shape)}; the greatest difference: {finding}"
     return StaticFigure(lambda: renderer.side_by_side(panels, title), summary)
 
 
@@ -295,8 +295,8 @@ def steps(
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):
         title += f" ({len(shown)} of {len(every)} frames)"
-    sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
-    summary = f"{title}\n{counted(len(every), 'step')}, from {sizes}"
+    sizes = " to ".join(f"{format_map_size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
+    summary = f"{title}\n{format_count(len(every), 'step')}, from {sizes}"
     return StaticFigure(lambda: renderer.small_multiples(shown, title), summary)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.figures.formatting import fixed, formatted, in_column, shorten
+from tfviz.view.figures.formatting import format_fixed, format_in_column, format_number, shorten
 from tfviz.view.figures.palette import axis_labels, drawable, soft
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
@@ -303,7 +303,7 @@ def _check_series(
 
 def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
     tops = [(name, int(values.mean.argmax()), float(values.mean.max())) for name, values in series.items()]
-    return ", ".join(f"{name}: {names[at]!r} {formatted(value, 3)}" for name, at, value in tops)
+    return ", ".join(f"{name}: {names[at]!r} {format_number(value, 3)}" for name, at, value in tops)
 
 
 def format_column(column: Spread, largest: float | None = None) -> list[str]:
@@ -322,7 +322,7 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     max_places = max(0, (2 if is_fine else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     bounded = max(values) <= 1  # probably shares: only exactly 1 may read as 1
-    return [_with_range(cell, [in_column(value, places, bounded) for value in cell], places) for cell in cells]
+    return [_with_range(cell, [format_in_column(value, places, bounded) for value in cell], places) for cell in cells]
 
 
 def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str:
@@ -331,7 +331,7 @@ def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str
     if low == high:
         return mean
     if cell[1] < 0 < cell[2] and all(round(abs(value), places) == 0 for value in cell):
-        return f"within ±{fixed(10**-places, places)}"
+        return f"within ±{format_fixed(10**-places, places)}"
     return f"{mean} ({low} to {high})"
 
 

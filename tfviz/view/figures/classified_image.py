@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float
-from tfviz.view.figures.formatting import counted, formatted, percent, shorten
+from tfviz.view.figures.formatting import format_count, format_number, percent, shorten
 from tfviz.view.figures.palette import drawable, prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
@@ -42,7 +42,7 @@ def classified_image(
         title: the title.
     """
     top = shares.topk(min(MAX_BARS, len(labels))).indices.tolist()
-    without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
+    without = f" without {format_count(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
     heading = subtitled(title, f"{grid.rows} × {grid.columns} patches{without}")
 
     def draw() -> Figure:
@@ -78,4 +78,6 @@ def classified_image(
         return figure
 
     best = top[0]
-    return StaticFigure(draw, f"{heading}\nhighest probability: {labels[best]!r} {formatted(float(shares[best]), 3)}")
+    return StaticFigure(
+        draw, f"{heading}\nhighest probability: {labels[best]!r} {format_number(float(shares[best]), 3)}"
+    )

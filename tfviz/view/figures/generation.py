@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.bar_chart import bar_table, format_column
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 from tfviz.view.figures.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
 from tfviz.view.figures.palette import prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, set_title, subtitled
@@ -79,5 +79,5 @@ def translation_steps(
         return figure
 
     targets = [read[int(at)] for at in weights.argmax(-1)]
-    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(tokens, shares, targets))
+    steps = ", ".join(f"{word!r} {format_number(share)} ({key!r})" for word, share, key in zip(tokens, shares, targets))
     return StaticFigure(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")

@@ -11,7 +11,7 @@ import numpy
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from tfviz.view.figures.formatting import formatted, shorten
+from tfviz.view.figures.formatting import format_number, shorten
 from tfviz.view.figures.heatmap import HATCH, colormap, norm
 from tfviz.view.figures.legends import ScaleLegend, scale_legends
 from tfviz.view.figures.palette import drawable, soft
@@ -177,18 +177,21 @@ def _summary(panel: ResultPanel) -> str:
     values = panel.numbers
     shape = " x ".join(map(str, values.shape))
     if values.ndim == 0:
-        return formatted(float(values))
+        return format_number(float(values))
     finite = values[numpy.isfinite(values)]
     if not finite.size:
         return f"{shape} without a finite number"
     if values.ndim == 1 and values.size <= 12:
-        return ", ".join(f"{word!r} {formatted(value)}" for word, value in zip(panel.row_labels(len(values)), values))
+        return ", ".join(
+            f"{word!r} {format_number(value)}" for word, value in zip(panel.row_labels(len(values)), values)
+        )
     if panel.kind in ("arrows", "dots") and len(values) <= 12:
         tokens = panel.row_labels(len(values))
-        return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(tokens, values))
+        return ", ".join(f"{word!r} ({format_number(x)}, {format_number(y)})" for word, (x, y) in zip(tokens, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
     tokens = [panel.row_labels(values.shape[0])[at[0]]]
     if values.ndim == 2:
         labels = panel.row_labels if panel.kind == "graph" else panel.column_labels
         tokens.append(labels(values.shape[1])[at[1]])
-    return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, tokens))})"
+    low, high = format_number(finite.min()), format_number(finite.max())
+    return f"{shape}, from {low} to {high} ({' → '.join(map(repr, tokens))})"

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.shapes import Float
-from tfviz.view.figures.formatting import counted, formatted, size
+from tfviz.view.figures.formatting import format_count, format_map_size, format_number
 from tfviz.view.figures.heatmap import MAX_AXIS_LABELS
 from tfviz.view.figures.palette import axis_labels, soft
 from tfviz.view.figures.selection import head_and_mask
@@ -70,10 +70,10 @@ def links(
         set_title(figure, title)
         return figure
 
-    summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
+    summary = f"{format_count(count, 'weight')} of at least {format_number(min_weight, 3)}, a line each"
     if max(len(maps.query_tokens), len(maps.key_tokens)) > MAX_AXIS_LABELS:
         summary += f", among the first {MAX_AXIS_LABELS} words"
-    return StaticFigure(draw, f"{title}\n{size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Bool
-from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.formatting import format_count, format_number
 from tfviz.view.figures.heatmap import (
     WORD_INCHES,
     axis_inches,
@@ -43,7 +43,7 @@ def mask(
         return figure
 
     return StaticFigure(
-        render, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed"
+        render, f"{title}\n{format_number(int(allowed.sum()))} of {format_count(allowed.numel(), 'cell')} allowed"
     )
 
 
@@ -93,8 +93,8 @@ def mask_panels(
         return figure
 
     empty = int((~joined.any(1)).sum())
-    allowed = f"{formatted(int(joined.sum()))} of {counted(joined.numel(), 'cell')} allowed by {name}"
-    left = f"{formatted(empty)} of {counted(len(joined), 'row')} {'has' if empty == 1 else 'have'} no key left"
+    allowed = f"{format_number(int(joined.sum()))} of {format_count(joined.numel(), 'cell')} allowed by {name}"
+    left = f"{format_number(empty)} of {format_count(len(joined), 'row')} {'has' if empty == 1 else 'have'} no key left"
     return StaticFigure(draw, f"{title}\n{allowed}; {left}")
 
 

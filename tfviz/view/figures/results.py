@@ -11,7 +11,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.figures.formatting import aligned, formatted, percent, shorten, unit_suffix
+from tfviz.view.figures.formatting import format_aligned, format_number, percent, shorten, unit_suffix
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -107,7 +107,7 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     edges = ["none" if one else ink for ink, one in zip(inks, right)]
     axes.barh(places, values, height=0.72, linewidth=1, edgecolor=edges, color=fills)
     signs = [" ✓" if one else " ✗" for one in right] if panel.expected else [""] * len(values)
-    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(aligned(panel.numbers.tolist()), signs)]
+    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(format_aligned(panel.numbers.tolist()), signs)]
     if panel.expected:
         sides = limit * numpy.sign(panel.expected)
         axes.barh(places, sides, height=0.72, color=matplotlib.rcParams["grid.color"], zorder=-1)
@@ -192,7 +192,7 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _with_unit(value: float, panel: ResultPanel) -> str:
-    return formatted(value) + unit_suffix(panel.unit)
+    return format_number(value) + unit_suffix(panel.unit)
 
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
-from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     axis_inches,
@@ -65,8 +65,8 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
         return figure
 
     ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
-    ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
-    return StaticFigure(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
+    ranges = ", ".join(f"{name} {format_number(low)} to {format_number(high)}" for name, low, high in ends)
+    return StaticFigure(draw, f"{title}\n{format_count(count, 'column')}; {ranges}")
 
 
 def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> Figure:
@@ -120,7 +120,7 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
         return figure
 
     first = heatmaps[0]
-    sizes = (counted(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
+    sizes = (format_count(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
     return StaticFigure(draw, f"{title}\n{' x '.join(sizes)}")
 
 
@@ -141,7 +141,7 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
             axes.locator_params(nbins=4, integer=True)
             draw_frame(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
-            bar.set_ticks([-limit, 0, limit], labels=[formatted(-limit), "0", formatted(limit)])
+            bar.set_ticks([-limit, 0, limit], labels=[format_number(-limit), "0", format_number(limit)])
             bar.outline.set_visible(False)
         for axes in panels.flat[len(heatmaps) :]:
             axes.remove()
@@ -149,7 +149,9 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
         return figure
 
     tables = {name: heatmap.values for name, heatmap in heatmaps.items()}
-    ends = [(name, formatted(float(table.min())), formatted(float(table.max()))) for name, table in tables.items()]
+    ends = [
+        (name, format_number(float(table.min())), format_number(float(table.max()))) for name, table in tables.items()
+    ]
     ranges = ", ".join(f"{name} {low} to {high}" for name, low, high in ends)
     return StaticFigure(draw, f"{title}\nhow alike two positions are: {ranges}")
 
@@ -213,5 +215,5 @@ def head_table(
         return figure
 
     best = [(name, int(column.argmax()), float(column.max())) for name, column in zip(columns, values.T)]
-    strongest = ", ".join(f"{name}: {names[at]} ({formatted(value)})" for name, at, value in best)
+    strongest = ", ".join(f"{name}: {names[at]} ({format_number(value)})" for name, at, value in best)
     return StaticFigure(draw, f"{title}\nstrongest head by kind, as layer.head: {strongest}")

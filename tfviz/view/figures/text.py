@@ -18,7 +18,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
 from tfviz.view.figures.palette import DPI, drawable, font_families, soft
 from tfviz.view.figures.selection import check_index, head_and_mask
@@ -86,15 +86,18 @@ def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, tit
         return _with_legend(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
-    strongest = ", ".join(f"{tokens[at]!r} {formatted(float(numbers[at]))}" for at in order)
-    return StaticFigure(draw, f"{title}\n{counted(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
+    strongest = ", ".join(f"{tokens[at]!r} {format_number(float(numbers[at]))}" for at in order)
+    return StaticFigure(
+        draw, f"{title}\n{format_count(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}"
+    )
 
 
 def _largest_weights(tokens: Sequence[str], numbers: numpy.ndarray) -> str:
     """Return a text that names the three tokens with the largest weights, and these weights."""
     top = numpy.argsort(-numbers, kind="stable")[:3]
     return (
-        ", ".join(f"{tokens[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
+        ", ".join(f"{tokens[key]!r} {format_number(float(numbers[key]))}" for key in top if numbers[key] > 0)
+        or "nothing"
     )
 
 
@@ -210,7 +213,7 @@ def _with_legend(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SC
     legend_box = (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height)
     shades = ScalarMappable(norm(scale), colormap(scale))
     bar = figure.colorbar(shades, figure.add_axes(legend_box), orientation="horizontal")
-    bar.set_ticks(scale.ticks, labels=[formatted(tick) for tick in scale.ticks])
+    bar.set_ticks(scale.ticks, labels=[format_number(tick) for tick in scale.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
     set_title(figure, title)
     figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import formatted, percent, shorten
+from tfviz.view.figures.formatting import format_number, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
 from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
 from tfviz.view.figures.static_figure import set_title
@@ -95,7 +95,7 @@ class StudioPicture:
     def shading(self) -> str:
         """A description of the shades of the text."""
         if self.effects is not None:
-            limit = formatted(self.effect_limit)
+            limit = format_number(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
             return f"shaded: what each token adds to “{self.answer}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
@@ -109,7 +109,7 @@ class StudioPicture:
             word = f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
             if self.effects[most] <= 0:
                 return f"No token adds to “{self.answer}”."
-            return f"Most is added to “{self.answer}” by {word}: +{formatted(float(self.effects[most]))} log-odds."
+            return f"Most is added to “{self.answer}” by {word}: +{format_number(float(self.effects[most]))} log-odds."
         weights = self.shading_weights
         most = int(weights.argmax())
         word = "itself" if most == self.row else f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"

@@ -14,7 +14,7 @@ from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.generation import next_tokens
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
@@ -83,7 +83,9 @@ def write(
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a prompt of at least one token"
-        raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
+        raise ValueError(
+            f"the prompt has {format_count(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}"
+        )
     if not kernel:
         requirements.check_weights(model)
     requirements.check_causal(model, tokenizer)
