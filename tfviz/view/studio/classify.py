@@ -20,7 +20,7 @@ from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
-from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, studio_picture
+from tfviz.view.studio.static_studio import MAX_TOKENS, Prediction, studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -98,10 +98,10 @@ def classify(
         shares = logits[0].float().softmax(-1)
         order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
         effects = _effects(model, ids, special_tokens, int(order[0]))
-        answer = Answer(
+        prediction = Prediction(
             "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
         )
-        static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
+        static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, prediction)
         return studio_view(document, static_figure, {"read": program}, max_bytes)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:

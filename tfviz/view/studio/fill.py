@@ -17,7 +17,7 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
-from tfviz.view.studio.static_studio import Answer, studio_picture
+from tfviz.view.studio.static_studio import Prediction, studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def fill(
     if not kernel:
         hidden_word = tokenizer.tokens(ids[positions[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
-        answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
-        static_figure = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
+        prediction = Prediction("What it guesses", *_likeliest(tokenizer, guesses))
+        static_figure = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, prediction)
         return studio_view(document, static_figure, programs, max_bytes)
     draw_static, axis_tokens = _draw_first_gap(tokenizer, special["mask"], title), requirements.text_axes(tokenizer)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_tokens, tokenizers)

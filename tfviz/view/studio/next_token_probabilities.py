@@ -8,14 +8,14 @@ from torch import Tensor
 
 from tfviz.logits import sampling_probabilities
 from tfviz.shapes import Float
-from tfviz.view.studio.static_studio import Answer
+from tfviz.view.studio.static_studio import Prediction
 
 MAX_STATIC_TOKENS = 9  # in the static picture
 
 
-def next_answer(
+def predict_next(
     tokenizer: Any, logits: Float[Tensor, " vocab"], temperature: float, top_k: int | None, top_p: float | None
-) -> Answer:
+) -> Prediction:
     """Return the likeliest next tokens, with their probabilities before and after top-k and top-p.
 
     Args:
@@ -39,4 +39,4 @@ def next_answer(
         *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
     ]
     before = unfiltered[top] if len(names) > 1 else None
-    return Answer("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)
+    return Prediction("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)

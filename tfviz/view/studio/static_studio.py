@@ -1,4 +1,4 @@
-"""The static picture of a studio whose model is in the page: the text, all heads and the answer."""
+"""The static picture of a studio whose model is in the page: the text, all heads and the prediction."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer of a model, as tokens or labels with their probabilities.
+class Prediction:
+    """What a model predicts, as tokens or labels with their probabilities.
 
     Attributes:
         question: the heading, such as "What comes next".
@@ -76,35 +76,37 @@ def studio_picture(
     ids: Tensor,
     chosen: HeadState,
     row: int | None,
-    answer: Answer,
+    prediction: Prediction,
 ) -> StaticFigure:
-    """Return a picture of the text, the heads and the answer; `bars` if `text_maps` returns None.
+    """Return a picture of the text, the heads and the prediction; `bars` if `text_maps` returns None.
 
     Args:
-        bars: the picture of the answer alone, whose summary is kept.
+        bars: the picture of the prediction alone, whose summary is kept.
         title: the title.
         model: takes ids [1, position].
         tokenizer: gives a label and a text for each id.
         ids: the text, [1, position].
         chosen: the head whose weights shade the text.
         row: index of the query whose weights are shown; None: the mean over queries.
-        answer: the model's answer.
+        prediction: what the model predicts.
     """
     maps = text_maps(model, ids, tokenizer.tokens(ids[0]))
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
-    shares = torch.stack([*answer.bars.values(), *([] if answer.unfiltered is None else [answer.unfiltered])]).amax(0)
+    shares = torch.stack(
+        [*prediction.bars.values(), *([] if prediction.unfiltered is None else [prediction.unfiltered])]
+    ).amax(0)
     kept = [position for position, share in enumerate(shares.tolist()) if position < MIN_BARS or share >= TINY]
     names, bars_kept = (
-        [answer.names[position] for position in kept],
-        {name: bar[kept] for name, bar in answer.bars.items()},
+        [prediction.names[position] for position in kept],
+        {name: bar[kept] for name, bar in prediction.bars.items()},
     )
     text = token_texts(tokenizer, ids[0])
-    unfiltered = None if answer.unfiltered is None else answer.unfiltered[kept]
+    unfiltered = None if prediction.unfiltered is None else prediction.unfiltered[kept]
     head = chosen["layer"], chosen["head"]
     static_figure = StudioPicture(
-        title, maps, *head, row, text, names, bars_kept, answer.question,
-        settings=answer.settings, unfiltered=unfiltered, effects=answer.effects, answer=answer.names[0],
+        title, maps, *head, row, text, names, bars_kept, prediction.question,
+        settings=prediction.settings, unfiltered=unfiltered, effects=prediction.effects, answer=prediction.names[0],
     )  # fmt: skip
     return StaticFigure(static_figure.draw, bars.summary)

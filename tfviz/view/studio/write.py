@@ -21,7 +21,7 @@ from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.next_token_probabilities import next_answer
+from tfviz.view.studio.next_token_probabilities import predict_next
 from tfviz.view.studio.static_studio import studio_picture
 
 if TYPE_CHECKING:
@@ -107,10 +107,10 @@ def write(
     logits = programs["read"](ids[None])["logits"][0, :, : len(tokenizer)]
     if dtype == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
-    answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
-    bars = next_tokens(answer.names, answer.bars[""], title, prompt)
+    prediction = predict_next(tokenizer, logits[-1], temperature, top_k, top_p)
+    bars = next_tokens(prediction.names, prediction.bars[""], title, prompt)
     static_figure = studio_picture(
-        bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer
+        bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, prediction
     )
     return studio_view(document, static_figure, programs, max_bytes)
 
