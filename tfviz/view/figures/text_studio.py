@@ -220,20 +220,20 @@ class StudioPicture:
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
 
     def _draw_bars(self, page: Axes, left: float, column: int) -> None:
-        name, shares = list(self.bars.items())[column]
+        name, probabilities = list(self.bars.items())[column]
         colour = prediction_colour()
         start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
         if len(self.bars) > 1:
             page.text(start, TOP - 0.06, name, **_soft_style("left"))
-        for row, (word, share) in enumerate(zip(self.names, shares.tolist())):
+        for row, (word, probability) in enumerate(zip(self.names, probabilities.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
             if not column:
                 page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
             if self.unfiltered is not None:
                 page.barh(middle, length * float(self.unfiltered[row]), 0.14, start, color=colour, alpha=0.3)
-            page.barh(middle, length * share, 0.14, start, color=colour)
-            page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=BODY_SIZE)
+            page.barh(middle, length * probability, 0.14, start, color=colour)
+            page.text(start + length + 0.06, middle, percent(probability), va="center", fontsize=BODY_SIZE)
 
 
 def _soft_style(side: str) -> dict[str, Any]:

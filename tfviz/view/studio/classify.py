@@ -95,11 +95,11 @@ def classify(
     }  # fmt: skip
     if isinstance(program, Program):
         bars = _probabilities(labels, logits, title, text)
-        shares = logits[0].float().softmax(-1)
-        order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
+        probabilities = logits[0].float().softmax(-1)
+        order = probabilities.argsort(descending=True)[:MAX_STATIC_LABELS]
         effects = _effects(model, ids, special_tokens, int(order[0]))
         prediction = Prediction(
-            "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
+            "What it says", [labels[label] for label in order.tolist()], {"": probabilities[order]}, effects=effects
         )
         static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, prediction)
         return studio_view(document, static_figure, {"read": program}, max_bytes)

@@ -95,8 +95,8 @@ def classify_image(
     }  # fmt: skip
 
     def static_figure(hidden: Tensor, logits: Tensor) -> StaticFigure:
-        shares = logits[0].float().softmax(-1)
-        return classified_image(drawn, patched.grid, hidden, labels, shares, title)
+        probabilities = logits[0].float().softmax(-1)
+        return classified_image(drawn, patched.grid, hidden, labels, probabilities, title)
 
     if isinstance(program, Program):
         return studio_view(document, static_figure(none, logits), {"read": program}, max_bytes)

@@ -209,12 +209,12 @@ def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
 
 def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> StaticFigure:
     """Draw the likeliest tokens at a masked position as bars, from each model's logits, [vocab]."""
-    names, shares = _likeliest(tokenizer, guesses)
-    return probability_picture(names, shares, title, text, where)
+    names, probabilities = _likeliest(tokenizer, guesses)
+    return probability_picture(names, probabilities, title, text, where)
 
 
 def _likeliest(tokenizer: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
     """Return the tokens of the highest probability, summed over models, and each model's probabilities, [token]."""
-    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
-    top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
-    return tokenizer.tokens(top), {name: share[top] for name, share in shares.items()}
+    probabilities = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
+    top = sum(probabilities.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
+    return tokenizer.tokens(top), {name: probability[top] for name, probability in probabilities.items()}

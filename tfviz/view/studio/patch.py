@@ -221,10 +221,12 @@ def _picture(
     tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]
 ) -> StaticFigure:
     """Return a picture of the answers and the likeliest next tokens; `logits` [vocab] are by run, such as "clean"."""
-    shares = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
-    likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
+    probabilities = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
+    likeliest = [
+        token for one in probabilities.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()
+    ]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
-    columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in shares.items()}
+    columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in probabilities.items()}
     return bar_table(
         tokenizer.tokens(torch.tensor(tokens)),
         columns,

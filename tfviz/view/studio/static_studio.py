@@ -94,10 +94,14 @@ def studio_picture(
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
-    shares = torch.stack(
+    probabilities = torch.stack(
         [*prediction.bars.values(), *([] if prediction.unfiltered is None else [prediction.unfiltered])]
     ).amax(0)
-    kept = [position for position, share in enumerate(shares.tolist()) if position < MIN_BARS or share >= TINY]
+    kept = [
+        position
+        for position, probability in enumerate(probabilities.tolist())
+        if position < MIN_BARS or probability >= TINY
+    ]
     names, bars_kept = (
         [prediction.names[position] for position in kept],
         {name: bar[kept] for name, bar in prediction.bars.items()},
