@@ -223,14 +223,14 @@ class AttentionMaps:
 
     @validated
     def max_pool(
-        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
+        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a head, or of a part of it."""
         at_least(1, pool_size=pool_size)
-        weights, pool_size = self._layer(layer, head, rows, keys), min(pool_size, max(1, *self.shape[2:]))
+        weights, pool_size = self._layer(layer, head, queries, keys), min(pool_size, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
-            return weights.max_pool(head, rows, keys, pool_size)
-        return quantization.dequantize(quantization.max_pool_2d(weights[head, rows, keys], pool_size))
+            return weights.max_pool(head, queries, keys, pool_size)
+        return quantization.dequantize(quantization.max_pool_2d(weights[head, queries, keys], pool_size))
 
     @validated
     def as_uint8(self, layer: int, head: int, pool_size: int = 1) -> UInt8[Tensor, "down across"]:
@@ -254,13 +254,13 @@ class AttentionMaps:
 
     @validated
     def allowed(
-        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
+        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
     ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where this head's queries may attend; None if nothing is masked."""
         weights = self._layer(layer, head)
         if isinstance(weights, LazyAttention):
-            return weights.allowed(head, rows, keys)
-        return None if self.mask is None else self.mask[layer, head, rows, keys]
+            return weights.allowed(head, queries, keys)
+        return None if self.mask is None else self.mask[layer, head, queries, keys]
 
     def _layer(self, *indices: Any) -> Tensor | LazyAttention:
         """Return the layer at these indices (layer, head, query, key), after checking all of them.
