@@ -173,7 +173,7 @@ def words(
     maps: AttentionMaps,
     layer: int = 0,
     head: int = 0,
-    row: int | None = None,
+    query: int | None = None,
     title: str | None = None,
     *,
     max_bytes: float = MAX_PAGE_BYTES,
@@ -184,14 +184,14 @@ def words(
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
-        row: the index of the query; None: the last one in the static picture, and in the page the one under the
+        query: the index of the query; None: the last one in the static picture, and in the page the one under the
             pointer.
         title: the title.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
     """
-    static_figure = running_text.attended_text(maps, layer, head, row, title)
-    locked = [] if row is None else [index(row)]
+    static_figure = running_text.attended_text(maps, layer, head, query, title)
+    locked = [] if query is None else [index(query)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
     return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 

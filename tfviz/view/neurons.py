@@ -64,7 +64,7 @@ def neurons(
     maps: AttentionMaps,
     layer: int = 0,
     head: int = 0,
-    row: int = -1,
+    query: int = -1,
     title: str | None = None,
     *,
     max_bytes: float = MAX_PAGE_BYTES,
@@ -80,7 +80,7 @@ def neurons(
             `look.capture(model, lazy=True)`.
         layer: index of the layer shown first.
         head: index of the head shown first.
-        row: index of the query shown first; negative indices count from the end.
+        query: index of the query shown first; negative indices count from the end.
         title: the title; None: layer and head.
         max_bytes: maximum size of the data in the page, in bytes.
 
@@ -94,7 +94,7 @@ def neurons(
     chosen = {
         name: _place(name, number, count)
         for name, number, count in (
-            ("layer", layer, len(layers)), ("head", head, heads), ("row", row, queries),
+            ("layer", layer, len(layers)), ("head", head, heads), ("query", query, queries),
         )
     }  # fmt: skip
     takes = 4 * BASE64_RATIO * sum(one.call.query.numel() + one.call.key.numel() for one in layers)
@@ -108,9 +108,9 @@ def neurons(
     document: NeuronsDocument = {
         "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,
         "layers": [_layer_document(one, blobs) for one in layers], "masks": blobs.masks,
-        "state": {"layer": chosen["layer"], "head": chosen["head"], "query": chosen["row"]},
+        "state": {"layer": chosen["layer"], "head": chosen["head"], "query": chosen["query"]},
     }  # fmt: skip
-    parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["row"]
+    parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["query"]
     named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
     static_figure = figures.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
     return View(static_figure, document, blobs.data)

@@ -33,7 +33,7 @@ SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 
 
 def attended_text(
-    maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
+    maps: AttentionMaps, layer: int = 0, head: int = 0, query: int | None = None, title: str | None = None
 ) -> StaticFigure:
     """Draw the keys as running text, each token shaded by its attention weight from one query.
 
@@ -43,7 +43,7 @@ def attended_text(
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
-        row: the index of the query, which is outlined; None: the last.
+        query: the index of the query, which is outlined; None: the last.
         title: the title.
 
     Raises:
@@ -51,22 +51,22 @@ def attended_text(
         ValueError: there are no tokens.
     """
     weights, allowed = head_and_mask(maps, layer, head)
-    check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
-    numbers, allowed_keys = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
-    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.query_tokens[row].strip(' '))}” looks at"
+    check_index("query", query := len(weights) - 1 if query is None else query, len(weights), "queries")
+    numbers, allowed_keys = weights[query].numpy(), None if allowed is None else allowed[query].numpy()
+    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.query_tokens[query].strip(' '))}” looks at"
     same = maps.query_tokens == maps.key_tokens
-    first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
+    first = max(0, query - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
         axes, top = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
-            top = running_text(axes, top, maps.query_tokens, first, row, name="query")
-        start, marked, name = (first, row, "") if same else (0, None, "key")
+            top = running_text(axes, top, maps.query_tokens, first, query, name="query")
+        start, marked, name = (first, query, "") if same else (0, None, "key")
         height = running_text(axes, top, maps.key_tokens, start, marked, numbers, allowed_keys, name) + 0.45
         return _with_legend(axes, height, title)
 
-    summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
-    return StaticFigure(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
+    summary = f"query {query} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
+    return StaticFigure(draw, f"{title}\n{maps.query_tokens[query]!r}, {summary}")
 
 
 def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> StaticFigure:
