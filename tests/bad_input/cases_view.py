@@ -180,7 +180,7 @@ CASES = [
         "omit names 'x'; the values are input, denom",
     ),
     ("view.tree([], ['a'])", f"no steps to draw; give {LIST}"),
-    ("view.tree([beam([0, 1])], ['a', 'b'], row=1)", "row is 1; the batch has 1 texts"),
+    ("view.tree([beam([0, 1])], ['a', 'b'], batch_index=1)", "batch_index is 1; the batch has 1 texts"),
     ("view.tree([beam([0, 1])], ['a'])", "there are 1 tokens, and the texts hold the id 1; give a token for each id"),
     ("view.tree([beam([0, 1], 2000)], ['a', 'b'])", "2,000 nodes, and a picture has room for 1,500"),
     ("view.modules(nn.Linear(2, 3), depth=-1)", "depth is -1; it is a number of levels"),

@@ -35,7 +35,9 @@ class Beam(Protocol):
     def scores(self) -> Tensor: ...
 
 
-def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str = "Beam search") -> StaticFigure:
+def tree(
+    beams: Sequence[Beam], tokens: Sequence[str], batch_index: int = 0, title: str = "Beam search"
+) -> StaticFigure:
     """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
     A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
@@ -45,28 +47,28 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
     Args:
         beams: all steps that `generate.beam.steps` yielded, in order.
         tokens: the text of each token id.
-        row: the index in the batch.
+        batch_index: the index of the text in the batch.
         title: the title.
 
     Raises:
         ValueError: there are no steps, they are out of order, there are too many nodes, or `tokens` lacks a token id.
-        IndexError: there is no such row.
+        IndexError: there is no such text.
     """
     beams = list(beams)
     if not beams:
         raise ValueError("there are no steps to draw; give list(generate.beam.steps(...))")
     steps, (batch, width) = len(beams), beams[0].parents.shape
-    if not 0 <= row < batch:
-        raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
+    if not 0 <= batch_index < batch:
+        raise IndexError(f"batch_index is {batch_index}; the batch has {batch} texts, from 0 to {batch - 1}")
     if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
-    max_id = max(int(beam.texts[row].max()) for beam in beams)
+    max_id = max(int(beam.texts[batch_index].max()) for beam in beams)
     if max_id >= len(tokens):
         raise ValueError(
             f"there are {len(tokens)} tokens, and the texts hold the id {max_id}; give a token for each id"
         )
-    winner = _winner(beams, row)
+    winner = _winner(beams, batch_index)
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(12.0, 1.15 * steps + 0.9), 0.6 * width + 0.65), layout="constrained")
@@ -75,27 +77,27 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
         axes.set(xlim=(-0.9, steps - 0.4), ylim=(width - 0.3, -0.9))
         axes.plot([-0.75], [0], marker="o", markersize=5, color=matplotlib.rcParams["text.color"], clip_on=False)
         for step, beam in enumerate(beams):
-            kept = set(beams[step + 1].parents[row].tolist()) if step + 1 < steps else set(range(width))
+            kept = set(beams[step + 1].parents[batch_index].tolist()) if step + 1 < steps else set(range(width))
             axes.text(step, -0.62, f"word {step + 1}", size=8, color=soft(), ha="center", va="center")
             for rank in range(width):
-                if beam.scores[row, rank].isfinite():
-                    ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
-                    _draw_node(axes, beam, tokens, (row, rank), step, winner[step] == rank, ended, steps - 1)
+                if beam.scores[batch_index, rank].isfinite():
+                    ended = step > 0 and bool(beams[step - 1].ended[batch_index, beam.parents[batch_index, rank]])
+                    _draw_node(axes, beam, tokens, (batch_index, rank), step, winner[step] == rank, ended, steps - 1)
                     if rank not in kept:
                         axes.text(step + 0.32, rank, "×", size=9, color=soft(), ha="center", va="center")
         set_title(figure, title)
         return figure
 
-    best = " ".join(tokens[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
-    score = format_fixed(float(beams[-1].scores[row, 0]), 2)
+    best = " ".join(tokens[token] for token in beams[-1].texts[batch_index, 0, 1:].tolist() if token)
+    score = format_fixed(float(beams[-1].scores[batch_index, 0]), 2)
     return StaticFigure(draw, f"{title}\nof {format_count(width, 'text')} at each step the best is: {best} ({score})")
 
 
-def _winner(beams: Sequence[Beam], row: int) -> list[int]:
+def _winner(beams: Sequence[Beam], batch_index: int) -> list[int]:
     """Return the rank, at each step, of the hypothesis that is best at the end."""
     ranks = [0]
     for beam in reversed(beams[1:]):
-        ranks.insert(0, int(beam.parents[row, ranks[0]]))
+        ranks.insert(0, int(beam.parents[batch_index, ranks[0]]))
     return ranks
 
 
