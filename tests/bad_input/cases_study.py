@@ -254,9 +254,12 @@ CASES = [
             "noise(0.1, head='x')",
         )
     ),
-    ("study.logit_difference(5, 5)", r"answer and other are both 5, whose difference is always 0; give two tokens"),
-    ("study.logit_difference([5, 2], torch.tensor([4, 2]))", "answer and other are both 2"),
-    ("study.logit_difference(2, [4, 2])", "answer and other are both 2"),
+    (
+        "study.logit_difference(5, 5)",
+        r"correct and incorrect are both 5, whose difference is always 0; give two tokens",
+    ),
+    ("study.logit_difference([5, 2], torch.tensor([4, 2]))", "correct and incorrect are both 2"),
+    ("study.logit_difference(2, [4, 2])", "correct and incorrect are both 2"),
     ("mean_activations(gpt, [ids], sites='*.pattern')", "name sites of activations"),
     ("mean_activations(gpt, [])", "there is no text to measure"),
     ("study.head_weights(gpt).composition('Q')", "kind is 'Q'; it must be one of: query, key, value"),
