@@ -8,7 +8,7 @@ The modules of a capture, in the order of the data flow:
                   external_kernels, multi_head)
     eager         attention in steps: softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          identifies the batch, head, query and key axes
-    block_tracker positions of weights that cover a block of a text or a window of a picture (text_blocks)
+    chunk_tracker positions of weights that cover a chunk of a text or a window of a picture (text_chunks)
     recorder      edits a tensor, then stores it as numbers (quantization) or lazily (lazy, key_ranges)
     key_signatures
                   signatures of each invocation's keys, by which the invocations of one generated text are matched

@@ -38,7 +38,7 @@ def of_capture(state: CaptureState) -> list[str]:
     """Return the caveats of a capture, each a clause that starts with the number of sites or modules concerned."""
     notes, invocations = state.notes, state.recorder.invocations
     patterns = [site for site in invocations if matches(site, "*.pattern")]
-    repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.blocks]
+    repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.chunks]
     dropped = [site for site in invocations if site in notes.dropout]
     silent = _modules_without_maps(state, _modules_with_maps(state))
     counts = {
@@ -124,7 +124,7 @@ def _batch_mismatches(state: CaptureState) -> dict[str, int]:
     return {
         site: shape[0]
         for site, shape in shapes.items()
-        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in state.blocks
+        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in state.chunks
     }
 
 

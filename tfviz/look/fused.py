@@ -165,7 +165,7 @@ class FusedAttention:
 
         site = self.state.stack.site("pattern")
         self.recorder.record(self.state.stack.site("scores"), lambda: weights().scores())
-        with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, weights().layout)):
+        with self.state.noting_chunk(site, lambda tracker: tracker.chunk_of_call(inputs, weights().layout)):
             self.recorder.record(site, pattern, lambda: weights().allowed())
 
     def _edited_output(self, make: Callable[[], AttentionCall], inputs: Sequence[Tensor], dropout: float) -> Tensor:
@@ -175,7 +175,7 @@ class FusedAttention:
             call, layout = weights.call, weights.layout
             scores = layout.to_bhqk(call.scores().reshape(layout.shape))
             scores = self.state.edit_in_all_captures("scores", scores)
-            with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
+            with self.state.noting_chunk(site, lambda tracker: tracker.chunk_of_call(inputs, layout)):
                 pattern = self.state.edit_pattern(None, softmax_weights(scores), weights.allowed, weights.key_record)
             return call.apply_to_values(functional.dropout(layout.from_bhqk(pattern).reshape(call.shape), dropout))
 

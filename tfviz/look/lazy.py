@@ -134,7 +134,7 @@ class LazyAttention:
         allowed = self.head_call(head).allowed(queries, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
-    def allowed_blocks(self, head: int, pool_size: int) -> Bool[Tensor, "down across"] | None:
+    def pooled_mask(self, head: int, pool_size: int) -> Bool[Tensor, "down across"] | None:
         """Return a mask of `pool_size` x `pool_size` cells, True where any may be seen; None if nothing is masked."""
         mask = self.head_call(head).mask
         if not isinstance(mask, KeyRanges):

@@ -88,7 +88,7 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
 
-        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are joined to one map between
+        Windows of a picture (Liu et al. 2021) and chunks of a text (Zaheer et al. 2020) are joined to one map between
         all positions, by the origins of their queries and keys. The weights that windows at the edge give to padding
         are omitted. Capture large maps in uint8.
 
@@ -106,7 +106,7 @@ class AttentionMaps:
         Raises:
             LookupError: no pattern was captured.
             ValueError: the tokens do not fit; the patterns have different shapes (see `look.groups`); the positions of
-                blocks in the text are unknown.
+                chunks in the text are unknown.
         """
         if invocations is not None:
             one_of(("last", "layers"), invocations=invocations)
@@ -178,9 +178,9 @@ class AttentionMaps:
                 were reordered and `beam_indices` is missing, some keys were computed by none of the invocations, or the
                 invocations are layers instead of steps.
         """
-        chosen, blocks = map_layers.patterns(captured, sites), captured.block_sites
+        chosen, chunks = map_layers.patterns(captured, sites), captured.chunk_sites
         invocations = {
-            site: captured.assembled(site, batch) if site in blocks else captured.stored(site) for site in chosen
+            site: captured.assembled(site, batch) if site in chunks else captured.stored(site) for site in chosen
         }
         weights, mask = map_layers.layers_over_time(invocations, captured.history, batch, beam_indices, text_index)
         return cls(
