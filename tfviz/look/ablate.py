@@ -61,7 +61,7 @@ def ablate(
 class _CountHeads(ZeroHeads):
     """An edit that changes nothing and records the number of heads of each site."""
 
-    of_weights = False  # `ablate` checks the sites itself
+    changes_weights = False  # `ablate` checks the sites itself
 
     def __init__(self) -> None:
         super().__init__()

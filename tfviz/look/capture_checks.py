@@ -31,10 +31,10 @@ def summary(state: CaptureState) -> str:
     with_maps = _modules_with_maps(state)
     count = len(with_maps) + len(_modules_without_maps(state, with_maps))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
-    return ", ".join([f"{modules} like attention", f"{len(with_maps)} gave maps", *of_capture(state)])
+    return ", ".join([f"{modules} like attention", f"{len(with_maps)} gave maps", *capture_caveats(state)])
 
 
-def of_capture(state: CaptureState) -> list[str]:
+def capture_caveats(state: CaptureState) -> list[str]:
     """Return the caveats of a capture, each a clause that starts with the number of sites or modules concerned."""
     notes, invocations = state.notes, state.recorder.invocations
     patterns = [site for site in invocations if matches(site, "*.pattern")]
@@ -52,7 +52,7 @@ def of_capture(state: CaptureState) -> list[str]:
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
 
-def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
+def weights_caveat(layers: Sequence[Any], mask: Tensor | None) -> str:
     """Return the reason why these may not be attention weights, as a clause; "" if they look valid.
 
     Lazy layers are not examined.

@@ -70,7 +70,7 @@ class Capture(Mapping[str, Tensor]):
     def _caveats(self) -> list[str]:
         """Messages about what the capture could not observe or name."""
         state = self._state
-        return state.caveats if isinstance(state, _StoredState) else capture_checks.of_capture(state)
+        return state.caveats if isinstance(state, _StoredState) else capture_checks.capture_caveats(state)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:

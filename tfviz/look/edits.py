@@ -218,5 +218,5 @@ def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[
         edited[:, listed] = change(weights[:, listed])
         return edited
 
-    edit.of_weights = True  # type: ignore[attr-defined]
+    edit.changes_weights = True  # type: ignore[attr-defined]
     return edit

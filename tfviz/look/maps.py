@@ -300,7 +300,7 @@ class AttentionMaps:
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not sum to 1 in {', '.join(map(str, sites))}"
-        return capture_checks.of_weights(self.layers, self.mask)
+        return capture_checks.weights_caveat(self.layers, self.mask)
 
     @validated
     def save(self, path: str | Path) -> Path:

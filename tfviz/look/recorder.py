@@ -97,7 +97,7 @@ class Recorder:
                     f"{site} lies in a part that the backward pass recomputes (gradient checkpointing), so its edit "
                     f"would be applied twice or not at all, and gradients would be wrong: turn checkpointing off"
                 )
-            if getattr(function, "of_weights", False) and not site.endswith("pattern"):
+            if getattr(function, "changes_weights", False) and not site.endswith("pattern"):
                 raise ValueError(f"{site}: look.edits change weights; name a site that ends in .pattern")
             with untraced():
                 tensor = apply_edit(site, tensor, function)
