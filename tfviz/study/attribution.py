@@ -17,8 +17,8 @@ from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import (
     LOG_PROBABILITY_UNIT,
     Metric,
-    measure,
-    measure_with_gradient,
+    evaluate_metric,
+    evaluate_metric_with_gradient,
     text_axis,
     unit_of,
 )
@@ -98,7 +98,7 @@ class _AttributedRun:
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             with warning_of_shifted_positions(model, inputs):
                 logits = inputs.logits(model)
-            value = measure_with_gradient("target", target, logits)
+            value = evaluate_metric_with_gradient("target", target, logits)
             summed = value.sum()
         check_position(target, inputs, logits)
         self.value = value.detach().float()
@@ -148,7 +148,7 @@ class _AttributedRun:
         tolerance = factor * (0.02 * (self.value - self.rest).abs() + self.noise)
         for times in (factor, -factor):
             with capture(self.model, [], edit={self.norm: lambda tensor, times=times: tensor * times}):
-                value = measure(target, inputs.logits(self.model)).float()
+                value = evaluate_metric(target, inputs.logits(self.model)).float()
             if ((value - self.rest - (self.value - self.rest) * times).abs() > tolerance).any():
                 raise ValueError(f"the target is {NOT_LINEAR}")
 

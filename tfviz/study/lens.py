@@ -17,7 +17,7 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
-from tfviz.study.metrics import Metric, measure, text_axis, unit_of
+from tfviz.study.metrics import Metric, evaluate_metric, text_axis, unit_of
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
@@ -196,11 +196,11 @@ def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
     inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
         replay, logits = _observed(model, inputs)
-        axes = text_axis(measure(metric, logits))
+        axes = text_axis(evaluate_metric(metric, logits))
         check_position(metric, inputs, logits)
         stack = replay.stack()
         runs = (run.split(inputs.size) for run in _read_layers(model, inputs, replay, stack))
-        values = torch.stack([measure(metric, part).float().cpu() for run in runs for part in run], -1)
+        values = torch.stack([evaluate_metric(metric, part).float().cpu() for run in runs for part in run], -1)
     axes["layer"] = ["in", *site_axis(stack)[1]]
     name = type(model).__name__
     return Table(values, axes, unit_of(metric), f"The metric in each layer of {name}", {"model": name})

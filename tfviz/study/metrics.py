@@ -170,7 +170,7 @@ def tokens_of(metric: Metric) -> list[int]:
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
-def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
+def evaluate_metric(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
     """Return the value of a metric: one number, [], or one for each text, [batch].
 
     If a user's metric raises an error, a note on its arguments is added to the error.
@@ -206,7 +206,7 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
     return value if list(value.shape) == [len(logits)] else value.reshape(())
 
 
-def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
+def evaluate_metric_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
     """Return the value of a metric after checking that it has a gradient.
 
     Args:
@@ -218,7 +218,7 @@ def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Te
         TypeError: the value is neither one number nor one for each text.
         ValueError: the value does not depend on the logits, or was detached from them; it is NaN or infinite.
     """
-    value = measure(metric, logits, name)
+    value = evaluate_metric(metric, logits, name)
     if not value.requires_grad:
         raise ValueError(f"the {name} does not depend on the logits by differentiable operations; it has no gradient")
     return value
