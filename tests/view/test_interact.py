@@ -15,7 +15,7 @@ from tfviz import text, view
 from tfviz.portable.program import serialize_programs
 from tfviz.view.figures import results
 from tfviz.view.figures.formatting import format_number
-from tfviz.view.figures.palette import sequential_colormap, soft, theme
+from tfviz.view.figures.palette import muted, sequential_colormap, theme
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.result_spec import ResultPanel, result_scale, round_up
@@ -591,7 +591,7 @@ def test_plane_names_its_coordinates_and_greys_unmarked_words():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("thing", "moves")
     grey, coloured = (line.get_color() for line in axes.lines if line.get_marker() == "o")
     with theme("light"):
-        assert grey == soft()
+        assert grey == muted()
     assert coloured != grey
     first, second = (line.get_color() for line in plane_panel().lines if line.get_marker() == "o")
     assert len({first, second, grey}) == 3

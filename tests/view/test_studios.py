@@ -8,7 +8,7 @@ from writing_studios import CONTEXT, TOKENIZER, format_percent, gpt, write_studi
 from tfviz import generate, models, portable, view
 from tfviz.look import AttentionMaps, capture
 from tfviz.text import SubwordTokenizer, train_bpe
-from tfviz.view.figures.palette import axis_labels
+from tfviz.view.figures.palette import tick_labels
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.text_studio import StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
@@ -60,7 +60,7 @@ def opened_labels(tokens):
 
 
 def test_selected_head_of_a_long_text_is_labelled_with_its_words():
-    assert opened_labels([*"to be or not to be"]) == axis_labels(
+    assert opened_labels([*"to be or not to be"]) == tick_labels(
         [*"to be or not to be"]
     )  # of a short one with all tokens
     assert opened_labels([*"to be or not to be it is so"]) == ["to", "be", "or", "not", "to", "be", "it", "is", "so"]

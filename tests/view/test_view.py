@@ -172,15 +172,15 @@ def test_unusual_text_is_drawn_anywhere(make, caplog, tmp_path):
 
 
 def test_axis_labels_show_invisible_characters_and_mark_truncation():
-    shown = dict(zip(NASTY, palette.axis_labels(NASTY)))
+    shown = dict(zip(NASTY, palette.tick_labels(NASTY)))
     assert shown["a\nb\tc"] == "a⏎b⇥c"
     assert shown[" "] == "␣"
     assert shown[""] == "∅"
     assert shown["\ud800"] == "⟨D800⟩"
     assert shown["$x_$ $"] == "$x_$ $"  # a space within a name
-    assert palette.axis_labels([" a b", "a b "]) == ["␣a␣b", "a␣b␣"]
+    assert palette.tick_labels([" a b", "a b "]) == ["␣a␣b", "a␣b␣"]
     assert shown["x" * 99] == "x" * 17 + "…"
-    assert palette.axis_labels(["x" * 18]) == ["x" * 18]
+    assert palette.tick_labels(["x" * 18]) == ["x" * 18]
     ticks = view.head(hostile_maps(), 0, 0).figure().axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == list(shown.values())
 

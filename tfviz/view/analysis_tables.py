@@ -16,7 +16,7 @@ from tfviz.view.documents.charts import TableSheet
 from tfviz.view.figures import heatmap as figures
 from tfviz.view.figures import tables as figure_tables
 from tfviz.view.figures.formatting import format_cell, format_count, format_number
-from tfviz.view.figures.palette import soft
+from tfviz.view.figures.palette import muted
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
@@ -159,7 +159,7 @@ def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
     note = "\n".join(filter(None, (unit, _note(heatmap))))
     figure, _ = figures.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
     if note:
-        figure.supxlabel(note, fontsize="small", color=soft())
+        figure.supxlabel(note, fontsize="small", color=muted())
     return figure
 
 

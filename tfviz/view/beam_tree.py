@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.figures.formatting import format_count, format_fixed
-from tfviz.view.figures.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
+from tfviz.view.figures.palette import BOLD_FONT, drawable, has_glyphs, muted, tick_labels
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MAX_NODES = 1500
@@ -78,13 +78,13 @@ def tree(
         axes.plot([-0.75], [0], marker="o", markersize=5, color=matplotlib.rcParams["text.color"], clip_on=False)
         for step, beam in enumerate(beams):
             kept = set(beams[step + 1].parents[batch_index].tolist()) if step + 1 < steps else set(range(width))
-            axes.text(step, -0.62, f"word {step + 1}", size=8, color=soft(), ha="center", va="center")
+            axes.text(step, -0.62, f"word {step + 1}", size=8, color=muted(), ha="center", va="center")
             for rank in range(width):
                 if beam.scores[batch_index, rank].isfinite():
                     ended = step > 0 and bool(beams[step - 1].ended[batch_index, beam.parents[batch_index, rank]])
                     _draw_node(axes, beam, tokens, (batch_index, rank), step, winner[step] == rank, ended, steps - 1)
                     if rank not in kept:
-                        axes.text(step + 0.32, rank, "×", size=9, color=soft(), ha="center", va="center")
+                        axes.text(step + 0.32, rank, "×", size=9, color=muted(), ha="center", va="center")
         set_title(figure, title)
         return figure
 
@@ -124,7 +124,7 @@ def _draw_node(
         last: the index of the last step.
     """
     rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
-    ink = matplotlib.rcParams["text.color"] if won else soft()
+    ink = matplotlib.rcParams["text.color"] if won else muted()
     x, y = (step - 0.68, int(beam.parents[place])) if step else (-0.75, 0)
     end = step + 0.3 if ended else step - 0.32
     middle = (x + end) / 2
@@ -135,10 +135,10 @@ def _draw_node(
         if step == last:
             axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
-    token = axis_labels([tokens[int(beam.texts[place][-1])]])[0]
+    token = tick_labels([tokens[int(beam.texts[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
     axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
-    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)
+    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[place]), 2), size=7.5, color=muted(), **centre)

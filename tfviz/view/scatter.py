@@ -14,7 +14,7 @@ from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.figures.formatting import format_count, shorten
 from tfviz.view.figures.log_axis import set_log_ticks
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,
@@ -180,7 +180,7 @@ def planes(
 def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -> None:
     """Draw points and paths in a square plane centred at the origin."""
     for path in paths:
-        plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+        plane.plot(*scatter.points[list(path)].T, color=muted(), linewidth=0.7, alpha=0.5, zorder=1)
     draw_points(plane, scatter, 14)
     limit = 1.55 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
     plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")

@@ -15,7 +15,7 @@ from torch import Tensor
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.figures.formatting import format_fixed, format_in_column, format_number, shorten
-from tfviz.view.figures.palette import axis_labels, drawable, soft
+from tfviz.view.figures.palette import drawable, muted, tick_labels
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
@@ -79,7 +79,7 @@ def bars(
                 axes.vlines(range(len(labels)), values.low, values.high, color=ink, linewidth=1.5)
             for label, level in levels.items():
                 reference_line(axes, label if axes is panels[len(series) - 1] else "", level)
-            axes.set_xticks(range(len(labels)), axis_labels(labels))
+            axes.set_xticks(range(len(labels)), tick_labels(labels))
             axes.grid(axis="x", visible=False)
             axes.set_title(_panel_title(name, width / across))
         for axes in grid[:, 0]:
@@ -223,7 +223,7 @@ def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list
 
 def _bar_colours(grey: Sequence[bool]) -> list[Any]:
     """Return the colour of each bar in the current theme."""
-    return [to_rgba(soft(), GREY_OPACITY) if is_grey else to_rgba("C5") for is_grey in grey]
+    return [to_rgba(muted(), GREY_OPACITY) if is_grey else to_rgba("C5") for is_grey in grey]
 
 
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
@@ -275,10 +275,10 @@ def _axis_length(
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:
     """Draw vertical dashed lines with their names below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
-        axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+        axes.axvline(value, color=muted(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
         place = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
-        style: Any = {"fontsize": 7.5, "color": soft(), "va": "top", "ha": "left", "annotation_clip": False}
+        style: Any = {"fontsize": 7.5, "color": muted(), "va": "top", "ha": "left", "annotation_clip": False}
         axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
 
 

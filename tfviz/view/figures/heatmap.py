@@ -22,12 +22,12 @@ from torch.nn import functional
 from tfviz.view.figures.formatting import format_cell, format_number, shorten
 from tfviz.view.figures.palette import (
     MAX_LABEL_LENGTH,
-    axis_labels,
     diverging_colormap,
     drawable,
     linear_rgb,
+    muted,
     sequential_colormap,
-    soft,
+    tick_labels,
 )
 from tfviz.view.figures.static_figure import draw_frame, set_title
 from tfviz.view.spec import Heatmap, Scale
@@ -164,13 +164,13 @@ def label_axes(
     sides = ((axes.yaxis, rows, limits[0], 0, of_rows), (axes.xaxis, columns, limits[1], 90, MAX_LABEL_LENGTH))
     for axis, tokens, limit, rotation, max_length in sides:
         step = max(1, -(-len(tokens) // limit))
-        shown = axis_labels(tokens[::step], max_length)
+        shown = tick_labels(tokens[::step], max_length)
         upright = rotation == 0 or max(map(len, shown), default=0) <= max_upright
         axis.set_ticks(range(0, len(tokens), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.xaxis.label.set_color(soft())
-    axes.yaxis.label.set_color(soft())
+    axes.xaxis.label.set_color(muted())
+    axes.yaxis.label.set_color(muted())
 
 
 def caption_panel(axes: Axes, heatmap: Heatmap, width: float, height: float, colour: str | None = None) -> None:
@@ -217,7 +217,7 @@ def draw_colourbar(
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
     if scale.caption and not low:
-        bar.set_label(scale.caption, color=soft(), fontsize="small")
+        bar.set_label(scale.caption, color=muted(), fontsize="small")
 
 
 def use_integer_ticks(axis: MatplotlibAxis, max_ticks: int) -> None:

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.log_axis import end_at_ticks, set_log_ticks
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.static_figure import reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
@@ -114,7 +114,7 @@ class LineChart:
         grid = figure.subplots(nrows, ncols, squeeze=False, sharex=True, sharey=True)
         for index, (axes, (name, line)) in enumerate(zip(grid.flat, self.lines.items())):
             for other in self.lines.values():
-                axes.plot(other.xs, other.mean, color=soft(), alpha=0.3, linewidth=0.8)
+                axes.plot(other.xs, other.mean, color=muted(), alpha=0.3, linewidth=0.8)
             line.draw(axes, "C5", 0.3, linewidth=1.8)
             for label, value in self.references.items():
                 reference_line(axes, label if index == ncols - 1 else "", value)
@@ -153,7 +153,7 @@ class LineChart:
                 height = _height(axes, line.xs[-1], known[-1][1] if known else 0)
                 ends.append((height, self._label(name), self.colours[name], drawn[name]))
         for name, value in self.references.items():
-            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), soft(), None))
+            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), muted(), None))
         ends.sort(key=lambda end: end[0])
         min_gap = END_NAME_POINTS / (axes.get_window_extent().height / figure.dpi * 72)
         heights = _spread_out([height for height, *_ in ends], min_gap)
@@ -171,7 +171,7 @@ class LineChart:
     def _shade_ranges(self, axes: Axes, labels: bool = True) -> None:
         """Shade ranges of x, each labelled at the bottom, or at the top if fewer points lie there."""
         for name, (start, end) in self.shaded.items():
-            axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
+            axes.axvspan(start, end, color=muted(), alpha=0.13, linewidth=0, zorder=0)
             if not labels:
                 continue
             points = [point for line in self.lines.values() for point in zip(line.xs, line.mean)]
@@ -180,7 +180,7 @@ class LineChart:
             heights = [_height(axes, *point) for point in inside]
             top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
-            style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
+            style: Any = {"va": "top" if top else "bottom", "color": muted(), "bbox": box, "annotation_clip": False}
             ends = [axes.transLimits.transform(axes.transScale.transform((x, 1)))[0] for x in (start, end)]
             narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name is aligned with its start
             style |= {"ha": "left" if narrow else "center", "fontsize": 8}

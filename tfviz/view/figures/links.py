@@ -15,7 +15,7 @@ from tfviz.look import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.figures.formatting import format_count, format_map_size, format_number
 from tfviz.view.figures.heatmap import MAX_AXIS_LABELS
-from tfviz.view.figures.palette import axis_labels, soft
+from tfviz.view.figures.palette import muted, tick_labels
 from tfviz.view.figures.selection import head_and_mask
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
@@ -108,10 +108,10 @@ def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) 
         (axes.twinx(), cols, "key", (1, 1), "left"),
     ):
         more = [f"… {len(tokens) - MAX_AXIS_LABELS} more"] if len(tokens) > MAX_AXIS_LABELS else []
-        shown = [*axis_labels(tokens[:MAX_AXIS_LABELS]), *more]
+        shown = [*tick_labels(tokens[:MAX_AXIS_LABELS]), *more]
         side.set_yticks(range(len(shown)), shown)
         side.set(xticks=[], xlim=(0, 1), ylim=(height - 0.5, -0.5))
         side.grid(False)
         side.spines[:].set_visible(False)
         offset = (-4 if align == "right" else 4, 2)
-        side.annotate(name, where, offset, "axes fraction", "offset points", color=soft(), ha=align)
+        side.annotate(name, where, offset, "axes fraction", "offset points", color=muted(), ha=align)

@@ -21,7 +21,7 @@ from tfviz.view.figures.heatmap import (
     draw_heatmap,
     use_integer_ticks,
 )
-from tfviz.view.figures.palette import BOLD_FONT, soft
+from tfviz.view.figures.palette import BOLD_FONT, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 
@@ -104,7 +104,7 @@ def _mark_use(panel: Axes, combined: bool, used: bool) -> None:
         panel.xaxis.label.set(weight="bold", family=BOLD_FONT)
         panel.spines[:].set(visible=True, linewidth=2, color=matplotlib.rcParams["text.color"], zorder=5)
     elif not used:
-        panel.set_xlabel(f"{panel.get_xlabel()} (off)", loc="left", color=soft())
+        panel.set_xlabel(f"{panel.get_xlabel()} (off)", loc="left", color=muted())
 
 
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:

@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.figures.formatting import format_count, format_number
 from tfviz.view.figures.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import Axis, Heatmap, Scale
 
@@ -64,7 +64,7 @@ def neurons(
                 format_number(weight), (weight, at), (3, 0), textcoords="offset points", va="center", fontsize=8
             )
         bars.set(xlim=(0, 1.35 * float(weights.max()) or 1.0), ylim=(len(tokens) - 0.5, -0.5), xticks=[], yticks=[])
-        bars.set_title("weight", loc="left", color=soft(), fontsize=9)
+        bars.set_title("weight", loc="left", color=muted(), fontsize=9)
         bars.grid(False)
         bars.spines[["right", "top", "bottom"]].set_visible(False)
         set_title(figure, title)

@@ -214,7 +214,7 @@ def draw_frame(axes: Axes) -> None:
 
 def reference_line(axes: Axes, name: str, value: float) -> None:
     """Draw a horizontal dashed line, such as chance level, with its name at the right end."""
-    soft = matplotlib.rcParams["xtick.labelcolor"]
-    axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-    style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
+    muted = matplotlib.rcParams["xtick.labelcolor"]
+    axes.axhline(value, color=muted, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+    style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": muted, "annotation_clip": False}
     axes.annotate(fill(shorten(drawable(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **style)

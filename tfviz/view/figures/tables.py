@@ -26,7 +26,7 @@ from tfviz.view.figures.heatmap import (
     norm,
     use_integer_ticks,
 )
-from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, soft
+from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
@@ -52,7 +52,7 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
         for axes, one, height in zip(panels, heatmaps, heights):
             image, top = draw_cells(axes, one), axes is panels[0]
             draw_colourbar(figure, image, axes, one.scale)
-            caption_panel(axes, one, width, height, colour=soft())
+            caption_panel(axes, one, width, height, colour=muted())
             axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
@@ -60,7 +60,7 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
             name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
             ink = matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
-        figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
+        figure.supylabel(drawable(first.rows.name), fontsize=9, color=muted())
         set_title(figure, title)
         return figure
 
@@ -93,7 +93,7 @@ def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> 
     for axes in panels.flat[len(heatmaps) :]:
         axes.remove()
     if note:
-        figure.supxlabel(note, fontsize="small", color=soft())
+        figure.supxlabel(note, fontsize="small", color=muted())
     set_title(figure, title)
     return figure
 

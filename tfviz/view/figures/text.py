@@ -20,7 +20,7 @@ from matplotlib.patches import Rectangle
 from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
-from tfviz.view.figures.palette import DPI, drawable, font_families, soft
+from tfviz.view.figures.palette import DPI, drawable, font_families, muted
 from tfviz.view.figures.selection import check_index, head_and_mask
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import WEIGHT_SCALE, Scale
@@ -134,13 +134,13 @@ def running_text(
     ink = matplotlib.rcParams["text.color"]
     cmap, normalize, line = colormap(scale), norm(scale), 0
     if name:
-        axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=soft())
+        axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=muted())
         top += 0.22
     for index, x, line, width, text in _layout(tokens, first, width_inches, padding):
         box = Rectangle(
             (x + 0.005, top + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
         )
-        colour = soft() if index is None else ink
+        colour = muted() if index is None else ink
         if index is not None and allowed is not None and not allowed[index]:
             box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
         elif index is not None and numbers is not None:

@@ -20,7 +20,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import format_number, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
-from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
+from tfviz.view.figures.palette import drawable, muted, prediction_colour, tick_labels
 from tfviz.view.figures.static_figure import set_title
 from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
@@ -134,12 +134,12 @@ class StudioPicture:
         page.axis("off")
         self._draw_text(figure, page, width, height)
         for layer in range(layers):
-            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_soft_style("center"))
+            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_muted_style("center"))
             for head in range(heads):
                 box = (maps_left + layer * side, TOP + head * side, side - 0.06, side - 0.06)
                 self._draw_map(figure, layer, head, _fractions(box, width, height))
         for head in range(heads):
-            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_soft_style("right"))
+            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_muted_style("right"))
         self._draw_legend(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
         for column in range(len(self.bars)):
             self._draw_bars(page, bars_left, column)
@@ -147,14 +147,14 @@ class StudioPicture:
         self._draw_heading(page, bars_left, self.question)
         if self.settings:
             below = TOP + (len(self.names) + 0.6) * ROW_HEIGHT
-            page.text(bars_left, below, self.settings, va="center", **_soft_style("left"))
+            page.text(bars_left, below, self.settings, va="center", **_muted_style("left"))
         set_title(figure, self.title)
         figure.texts[-1].set(x=0.08 / width, y=1 - 0.1 / height, fontsize=TITLE_SIZE)
         figure.text(0.08 / width, 1 - SENTENCE_Y / height, drawable(self.finding), va="center", fontsize=BODY_SIZE)
         return figure
 
     def _draw_heading(self, page: Axes, left: float, text: str) -> None:
-        page.text(left, HEADING_Y, text, va="center", weight="bold", **_soft_style("left"))
+        page.text(left, HEADING_Y, text, va="center", weight="bold", **_muted_style("left"))
 
     def _draw_text(self, figure: Figure, page: Axes, width: float, height: float) -> None:
         self._draw_heading(page, 0, "The text")
@@ -166,7 +166,7 @@ class StudioPicture:
         ink = colormap(WEIGHT_SCALE)(1.0)
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
-        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_soft_style("left"))
+        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_muted_style("left"))
         self._draw_opened(figure, end + 0.4 + 0.14 * self.shading.count("\n"), width, height)
 
     def _draw_opened(self, figure: Figure, top: float, width: float, height: float) -> None:
@@ -190,11 +190,11 @@ class StudioPicture:
     def _ticks(self) -> dict[int, str]:
         """Return the labels of the selected head's axes: token index -> token, or -> word, where it begins."""
         if len(self.text) <= MAX_LABELS or not self.has_spaces:  # without spaces the words cannot be told
-            return dict(enumerate(axis_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
+            return dict(enumerate(tick_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
         starts = [0, *accumulate(map(len, self.text))]
         words = re.finditer(r"\S+", "".join(self.text))
         first = {bisect_right(starts, word.start()) - 1: word[0] for word in words}
-        return dict(zip(first, axis_labels(list(first.values()), MAX_NAME_LENGTH)))
+        return dict(zip(first, tick_labels(list(first.values()), MAX_NAME_LENGTH)))
 
     def _draw_weights(self, axes: Axes, layer: int, head: int) -> None:
         """Draw the weights of a head, masked ones as 0."""
@@ -210,8 +210,8 @@ class StudioPicture:
 
     def _draw_legend(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
         left, top = corner
-        page.text(left, top, "rows look, columns are looked at", va="center", **_soft_style("left"))
-        page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_soft_style("left"))
+        page.text(left, top, "rows look, columns are looked at", va="center", **_muted_style("left"))
+        page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_muted_style("left"))
         place = _fractions((left, top + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
         bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
@@ -224,7 +224,7 @@ class StudioPicture:
         colour = prediction_colour()
         start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
         if len(self.bars) > 1:
-            page.text(start, TOP - 0.06, name, **_soft_style("left"))
+            page.text(start, TOP - 0.06, name, **_muted_style("left"))
         for row, (word, probability) in enumerate(zip(self.names, probabilities.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
             if not column:
@@ -236,9 +236,9 @@ class StudioPicture:
             page.text(start + length + 0.06, middle, percent(probability), va="center", fontsize=BODY_SIZE)
 
 
-def _soft_style(side: str) -> dict[str, Any]:
+def _muted_style(side: str) -> dict[str, Any]:
     """Return the style of secondary text with this horizontal alignment."""
-    return {"ha": side, "fontsize": LABEL_SIZE, "color": soft()}
+    return {"ha": side, "fontsize": LABEL_SIZE, "color": muted()}
 
 
 def _fractions(box: Box, width: float, height: float) -> Box:
