@@ -67,7 +67,7 @@ class _CountHeads(ZeroHeads):
         super().__init__()
         self.heads: dict[str, int] = {}
 
-    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
+    def zeroed_mask(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         self.heads[site] = heads
         return torch.zeros(heads, dtype=torch.bool)
 

@@ -51,8 +51,8 @@ class WriteWidget(ModelWidget):
         super().__init__({"read": program}, document, first, draw_static, text_axes(tokenizer), [tokenizer])
 
     def _shown(self) -> Request:
-        off = [{"site": site, "head": head} for site, head in self.state["off"]]
-        return Request("read", [torch.tensor([self._ids()])], off)
+        ablated_heads = [{"site": site, "head": head} for site, head in self.state["off"]]
+        return Request("read", [torch.tensor([self._ids()])], ablated_heads)
 
     def _ids(self) -> list[int]:
         """Return the ids of the displayed text: the prompt and the generated tokens."""
