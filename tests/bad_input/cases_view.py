@@ -112,7 +112,7 @@ CASES = [
     ("view.head_table({'one': torch.rand(2, 3)}, outlined=[(2, 0)])", "there is no head 2.0 to outline"),
     ("view.head_table({'one': torch.rand(2, 3)}, outlined={(0, 3): 'a'})", "there is no head 0.3 to outline"),
     ("view.steps({'one': maps}, 0, 7)", "head is 7"),
-    ("view.steps({'one': maps}, drawn=['two'])", "there is no step 'two' to draw; there are one"),
+    ("view.steps({'one': maps}, static_steps=['two'])", "there is no step 'two' to draw; there are one"),
     ("view.steps({'one': maps}, outlined=[99])", r"outlined \(99, 0\) lies outside a map of"),
     ("view.heads(maps, outlined=[(0, 99)])", r"outlined \(0, 99\) lies outside a map of"),
     ("view.head(maps, 0, 0, outlined=[-1])", r"outlined \(-1, 0\) lies outside a map of"),

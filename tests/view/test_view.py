@@ -561,7 +561,7 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
     assert (sheet.document["outlined"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
     table = view.head_table({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
     assert frames(table) == [[-0.5, 2.56, 1, 0.88]]
-    film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])
+    film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, static_steps=["second"])
     assert frames(film.figure()) == expected
     assert film.summary.startswith("Layer 0, head 0, step by step (1 of 3 frames)")
     assert len(film.document["parts"]) == 3

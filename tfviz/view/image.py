@@ -120,17 +120,21 @@ def _view(
     max_bytes: float,
 ) -> View:
     """Return the view of maps over a picture; `size` is its (height, width), or None for a spectrogram."""
-    parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
-    if not parts:
+    maps_by_name = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+    if not maps_by_name:
         raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
-    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(parts, grid)
-    if unknown := [name for name in shapes if name not in parts]:
-        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, parts))}")
+    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(maps_by_name, grid)
+    if unknown := [name for name in shapes if name not in maps_by_name]:
+        raise ValueError(
+            f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, maps_by_name))}"
+        )
     for shape in filter(None, shapes.values()):
         at_least(1, rows=shape[0], columns=shape[1])
-    for part in parts.values():
+    for part in maps_by_name.values():
         check_drawable(part)
-    placed = {name: MapsOnImage.from_maps(part, size, shapes.get(name), names, name) for name, part in parts.items()}
+    placed = {
+        name: MapsOnImage.from_maps(part, size, shapes.get(name), names, name) for name, part in maps_by_name.items()
+    }
     _check_grid(grid, placed)
     before = max(found.first for one in placed.values() for found in one.grids)
     if len(names) > before:

@@ -120,18 +120,18 @@ def head(
     layer: int,
     head: int,
     title: str | None = None,
-    divide: int | None = None,
+    divider: int | None = None,
     outlined: Outlined = NO_OUTLINE,
     axes: tuple[str, str] = (QUERY, KEY),
 ) -> StaticFigure:
-    """Draw one head as a heatmap with its tokens, a line before the key `divide`, and outlined rows and cells.
+    """Draw one head as a heatmap with its tokens, a line before the key `divider`, and outlined rows and cells.
 
     Raises:
         IndexError: there is no such layer or head.
-        ValueError: `divide` is not between two keys, or there are no tokens.
+        ValueError: `divider` is not between two keys, or there are no tokens.
     """
     *_, queries, keys = check_head(maps, layer, head)
-    dividers = check_divider(divide, keys)
+    dividers = check_divider(divider, keys)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
@@ -244,14 +244,14 @@ def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
 
 
 def steps(
-    parts: Mapping[str, AttentionMaps],
+    maps_by_name: Mapping[str, AttentionMaps],
     layer: int = 0,
     head: int = 0,
     title: str | None = None,
-    divide: int | None = None,
+    divider: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Outlined = NO_OUTLINE,
-    drawn: Collection[str] = (),
+    static_steps: Collection[str] = (),
     unit: str = WEIGHT,
 ) -> StaticFigure:
     """Draw one head at successive steps, in panels that all have the size of the largest map.
@@ -259,24 +259,24 @@ def steps(
     Rows and columns that a step does not have yet are blank, which differs from zero and from masked.
 
     Args:
-        parts: the maps of each step, by the step's name, in order.
+        maps_by_name: the maps of each step, by the step's name, in order.
         layer: the index of the layer.
         head: the index of the head.
         title: the title.
-        divide: index of a key to draw a line before.
+        divider: index of a key to draw a line before.
         axes: names of rows and columns.
         outlined: rows and cells to outline in each step that has them.
-        drawn: names of the steps to draw; by default at most six, evenly spaced.
+        static_steps: names of the steps to draw; by default at most six, evenly spaced.
         unit: name of the numbers, for the colour bar.
 
     Raises:
         IndexError: a step has no such layer or head.
-        ValueError: there is no step, a step has no tokens, or `divide` is not between two keys.
-        LookupError: `drawn` names a step that does not exist.
+        ValueError: there is no step, a step has no tokens, or `divider` is not between two keys.
+        LookupError: `static_steps` names a step that does not exist.
     """
-    if not parts:
+    if not maps_by_name:
         raise ValueError("there is no step to draw")
-    read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in parts.items()]
+    read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in maps_by_name.items()]
     space = max(len(weights) for *_, weights, _ in read), max(weights.shape[1] for *_, weights, _ in read)
     few = is_numbered(*space)  # as in the page
     scale = Scale("linear" if few else "sqrt", name=unit)
@@ -287,10 +287,10 @@ def steps(
         )
         for name, maps, weights, allowed in read
     ]  # fmt: skip
-    dividers = check_divider(divide, space[1])
-    if missing := [name for name in drawn if name not in parts]:
-        raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, parts))}")
-    chosen = [at for at, name in enumerate(parts) if name in drawn] or spread(len(every), MAX_STEP_PANELS)
+    dividers = check_divider(divider, space[1])
+    if missing := [name for name in static_steps if name not in maps_by_name]:
+        raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, maps_by_name))}")
+    chosen = [at for at, name in enumerate(maps_by_name) if name in static_steps] or spread(len(every), MAX_STEP_PANELS)
     shown = [_outlined(replace(every[at], space=space, dividers=dividers), outlined) for at in chosen]
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):

@@ -53,15 +53,15 @@ def check_index(name: str, index: int, count: int, many: str) -> None:
         raise IndexError(f"{name} is {index}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
-def check_divider(divide: int | None, keys: int) -> list[Divider]:
-    """Return the divider before the key `divide`, as a list; empty for None.
+def check_divider(divider: int | None, keys: int) -> list[Divider]:
+    """Return the line before the key `divider`, as a list; empty for None.
 
     Raises:
         ValueError: the divider is not between two keys.
     """
-    if divide is not None and not 0 < divide < keys:
-        raise ValueError(f"divide is {divide}; it must be the index of a key, from 1 to {keys - 1}")
-    return [] if divide is None else [("cols", divide)]
+    if divider is not None and not 0 < divider < keys:
+        raise ValueError(f"divider is {divider}; it must be the index of a key, from 1 to {keys - 1}")
+    return [] if divider is None else [("cols", divider)]
 
 
 def head_and_mask(
