@@ -297,7 +297,7 @@ CASES = [
     ("lens(gpt, ids[:1], top_k=0)", "top_k is 0; it must be at least 1"),
     ("lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),
     ("lens(gpt, ids[:1], token=-1)", "token is -1; there are 11"),
-    ("lens(gpt, ids[:1], names='abc')", "names is 'abc'"),
+    ("lens(gpt, ids[:1], to_tokens='abc')", "to_tokens is 'abc'"),
     ("lens(gpt, ids[:1], top_k=100).ids.shape", r"= torch\.Size\(\[3, 3, 11\]\)"),
     ("lens(Flat(), ids[:1])", "Flat has no stack of blocks"),
     ("lens(Bare(), ids[:1])", "the model returns None without logits"),

@@ -372,7 +372,7 @@ def test_dashed_line_has_colour_of_line_before():
 
 def test_scatter_axis_begins_where_asked_unless_point_lies_below():
     points = torch.tensor([[3.0, -5.0], [9.0, 2.0]])
-    shown = view.scatter(points, ["a", "b"], "t", begin=(0.0, -1.0))
+    shown = view.scatter(points, ["a", "b"], "t", axis_starts=(0.0, -1.0))
     assert shown.document["range"] == [[0.0, 9.0], [-5.0, 2.0]]
     axes = shown.figure().axes[0]
     assert axes.get_xlim()[0] == pytest.approx(-0.06 * 9.0)
@@ -394,7 +394,7 @@ def test_scatter_axis_may_be_logarithmic():
 def test_logarithmic_axis_needs_numbers_above_zero(low, begin):
     points = torch.tensor([[low, 1.0], [9.0, 2.0]])
     with pytest.raises(ValueError, match="the axis 'cost' is logarithmic and has numbers that are not above 0"):
-        view.scatter(points, ["a", "b"], "t", ("cost", "y"), scales=("log", "linear"), begin=(begin, None))
+        view.scatter(points, ["a", "b"], "t", ("cost", "y"), scales=("log", "linear"), axis_starts=(begin, None))
 
 
 def test_scatter_legend_keeps_group_order():

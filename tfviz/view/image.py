@@ -30,7 +30,7 @@ def image(
     layer: int = -1,
     head: int = 0,
     token: int | str | None = None,
-    names: Sequence[str] = (),
+    prefix_labels: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
     max_bytes: float = MAX_PAGE_BYTES,
@@ -58,7 +58,7 @@ def image(
         head: index of the head shown first.
         token: index or label of the token selected first: a query, or a key if only the queries are patches. None: the
             class token; without one, the patch in the middle, or the text token whose weights vary most over the image.
-        names: names of the tokens before the first patch; default: `cls`, then `register 1` and so on.
+        prefix_labels: labels of the tokens before the first patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
@@ -69,7 +69,7 @@ def image(
         LookupError: there is no such token, layer or head.
     """
     pixels = read_image(image)
-    return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, max_bytes)
+    return _view(maps, pixels, pixels.size[::-1], grid, prefix_labels, (layer, head, token), title, arrange, max_bytes)
 
 
 def audio(
@@ -80,7 +80,7 @@ def audio(
     layer: int = -1,
     head: int = 0,
     token: int | str | None = None,
-    names: Sequence[str] = (),
+    prefix_labels: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
     max_bytes: float = MAX_PAGE_BYTES,
@@ -97,14 +97,14 @@ def audio(
         layer: index of the layer shown first.
         head: index of the head shown first.
         token: index or label of the token selected first; see `image`.
-        names: names of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
+        prefix_labels: labels of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
     """
     return _view(
-        maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, max_bytes
+        maps, spectrogram_image(spectrogram), None, grid, prefix_labels, (layer, head, token), title, arrange, max_bytes
     )
 
 
@@ -113,7 +113,7 @@ def _view(
     image: Image.Image,
     size: tuple[int, int] | None,
     grid: Grid | None,
-    names: Sequence[str],
+    prefix_labels: Sequence[str],
     start: tuple[int, int, int | str | None],
     title: str | None,
     arrange: str,
@@ -133,13 +133,14 @@ def _view(
     for part in maps_by_name.values():
         check_drawable(part)
     placed = {
-        name: MapsOnImage.from_maps(part, size, shapes.get(name), names, name) for name, part in maps_by_name.items()
+        name: MapsOnImage.from_maps(part, size, shapes.get(name), prefix_labels, name)
+        for name, part in maps_by_name.items()
     }
     _check_grid(grid, placed)
     before = max(found.first for one in placed.values() for found in one.grids)
-    if len(names) > before:
+    if len(prefix_labels) > before:
         raise ValueError(
-            f"names has {len(names)} names, and {format_count(before, 'token')} "
+            f"prefix_labels has {len(prefix_labels)} labels, and {format_count(before, 'token')} "
             f"precede{'s' * (before == 1)} the first patch"
         )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:

@@ -41,7 +41,7 @@ def scatter(
     *,
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
-    begin: tuple[float | None, float | None] = (None, None),
+    axis_starts: tuple[float | None, float | None] = (None, None),
     scales: tuple[AxisScale, AxisScale] = ("linear", "linear"),
 ) -> View:
     """Show a scatter plot of named points; the page shows the name and coordinates of the nearest point.
@@ -56,7 +56,7 @@ def scatter(
         axes: names of the two coordinates.
         groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
         mark: names of points to draw larger and to label first, in bold.
-        begin: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
+        axis_starts: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
         scales: "linear" or "log" for each axis.
 
     Raises:
@@ -68,7 +68,8 @@ def scatter(
     names = _names(names, len(table))
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
     lows = [
-        float(column.min()) if low is None else min(low, float(column.min())) for column, low in zip(table.T, begin)
+        float(column.min()) if low is None else min(low, float(column.min()))
+        for column, low in zip(table.T, axis_starts)
     ]
     for axis, scale, low in zip(axes, scales, lows):
         if scale == "log" and low <= 0:
