@@ -226,6 +226,6 @@ CASES = [
     ("view.image(maps, torch.rand(3, 8, 8).to('meta'))", 'image is a tensor on the meta device'),
     (
         "view.image(AttentionMaps(torch.full((1, 1, 5, 5), 0.2)), torch.rand(3, 8, 8), prefix_labels=['a', 'b'])",
-        'names has 2 names, and 1 token precedes the first patch',
+        'prefix_labels has 2 labels, and 1 token precedes the first patch',
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""`view.masks`, `view.positions`, `view.as_similarities` and `view.gates`: documents, static pictures and input checks."""
+"""`view.masks`, `positions`, `as_similarities` and `gates`: documents, static pictures and input checks."""
 
 import zlib
 

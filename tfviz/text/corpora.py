@@ -97,7 +97,7 @@ def fetch(name: str, *only: str) -> list[Path]:
 
 
 def readable_files(name: str) -> list[Part]:
-    """Download a corpus if it is missing, and return what can be read of it: files, or listed members of zip archives."""
+    """Download a corpus if it is missing, and return its readable files, or the listed members of its zip archives."""
     found: list[Part] = []
     for file in _select_files(name):
         for path in _fetch(name, file):

@@ -287,7 +287,8 @@ def steps(
         divider: index of a key to draw a line before.
         axes: names of rows and columns, if they are not queries and keys.
         outlined: indices of queries, and of cells as (query, key), to outline in each step that has them.
-        static_steps: names of the steps in the static picture; by default at most six, evenly spaced from first to last.
+        static_steps: names of the steps in the static picture; by default at most six, evenly spaced from first to
+            last.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
         unit: name of the numbers, if they are not attention weights.

@@ -97,7 +97,8 @@ def audio(
         layer: index of the layer shown first.
         head: index of the head shown first.
         token: index or label of the token selected first; see `image`.
-        prefix_labels: labels of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
+        prefix_labels: labels of the tokens before the first frame or patch; default: `cls`, then `register 1` and so
+            on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a

@@ -56,7 +56,8 @@ def scatter(
         axes: names of the two coordinates.
         groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
         mark: names of points to draw larger and to label first, in bold.
-        axis_starts: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
+        axis_starts: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest
+            coordinate.
         scales: "linear" or "log" for each axis.
 
     Raises:

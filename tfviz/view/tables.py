@@ -34,14 +34,14 @@ def positions(
 
     Args:
         tables: one table, [position, dim], or several by name. Encodings without vectors, such as the bias of ALiBi or
-            the scores of rotated queries and keys, are passed as `as_similarities(table)` with [position, position], and
-            shown unchanged.
+            the scores of rotated queries and keys, are passed as `as_similarities(table)` with [position, position],
+            and shown unchanged.
         title: the title.
         trained_length: the number of positions seen in training; a line separates later positions.
 
     Raises:
-        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained_length` is below 1
-            or above the number of positions of the longest table.
+        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained_length` is below
+            1 or above the number of positions of the longest table.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
@@ -51,7 +51,8 @@ def positions(
     longest = max(len(table) for table in kinds.values())
     if trained_length is not None and trained_length > longest:
         raise ValueError(
-            f"trained_length is {trained_length}; the longest table has {format_count(longest, 'position')}: give at most those"
+            f"trained_length is {trained_length}; the longest table has {format_count(longest, 'position')}: "
+            "give at most those"
         )
     check_at_most(len(kinds), MAX_TABLES, "tables", "give fewer of them")
     blobs, sheets, heatmaps = BlobStore(), list[TableSheet](), dict[str, list[Heatmap]]()

@@ -69,8 +69,8 @@ def heads_document(
         unit: name of the numbers.
 
     Raises:
-        ValueError: `maps_by_name` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes` is too
-            small.
+        ValueError: `maps_by_name` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes`
+            is too small.
     """
     if not maps_by_name or arrange not in ARRANGEMENTS or (arrange == "compare" and len(maps_by_name) != 2):
         raise ValueError(
