@@ -37,7 +37,7 @@ def test_masks_document_contains_every_rule_at_every_size():
     assert lab.document["state"]["roles"] == {"causal": "all"}
     windows = {size: masks.window(size).dense(5, 5) for size in (1, 2, 3)}
     rules = {"causal": masks.causal.dense(5, 5), "window": windows}
-    used = view.masks(rules, use=dict.fromkeys(rules, "all"))
+    used = view.masks(rules, roles=dict.fromkeys(rules, "all"))
     assert "9 of 25 cells allowed by causal & window(2);" in used.summary  # where the slider stands at first
 
 
@@ -55,8 +55,8 @@ WRONG_MASKS = [
     (lambda: view.masks({"a": {}}), ValueError, "'a' has no tables"),
     (lambda: view.masks({"a": torch.ones(2, 3, 5, 5)}), ValueError, r"\[2, 3, 5, 5\]"),
     (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 labels, the tables have 5 queries"),
-    (lambda: view.masks({"a": TABLE}, use={"b": "all"}), LookupError, "rules a"),
-    (lambda: view.masks({"a": TABLE}, use={"a": "some"}), LookupError, "must be all, any, not or off"),
+    (lambda: view.masks({"a": TABLE}, roles={"b": "all"}), LookupError, "masks a"),
+    (lambda: view.masks({"a": TABLE}, roles={"a": "some"}), LookupError, "must be all, any, not or off"),
     (lambda: view.positions({}), ValueError, "no tables"),
     (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
     (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),

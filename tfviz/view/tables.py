@@ -40,8 +40,8 @@ def positions(
         trained_length: the number of positions seen in training; a line separates later positions.
 
     Raises:
-        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained_length` is below
-            1 or above the number of positions of the longest table.
+        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained_length` is
+            below 1 or above the number of positions of the longest table.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
