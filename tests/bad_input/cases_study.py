@@ -4,7 +4,7 @@ SETUP = """
 import torch
 from torch import nn
 from tfviz import look, models, study, view
-from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, score_heads
+from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, mean_head_scores
 from tfviz.study import lens, maps_during_training, mean_activations, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
@@ -41,7 +41,7 @@ def change(**more): return patch(gpt, ids, other, **{"metric": last, "progress":
 def measured(texts=(ids,), measure=lambda seen, inputs: torch.ones(2), **more):
     return aggregate(gpt, texts, measure, progress=False, **more)
 def path(**more): return study.patch_path(gpt, ids, other, **{"metric": last, "progress": False, **more})
-def heads(batch, model=gpt): return score_heads(model, [batch], ["previous"], progress=False)
+def heads(batch, model=gpt): return mean_head_scores(model, [batch], ["previous"], progress=False)
 class Never:
     def __call__(self, logits): raise AssertionError("the model was run")
 """
@@ -181,7 +181,7 @@ CASES = [
     ("patch(gpt, 'a text', 'another', metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, ['a text'], ['another'], metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, {'ids': ['a text']}, ids, metric=Never())", "clean holds the string 'a text': tokenize first"),
-    ("score_heads(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
+    ("mean_head_scores(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
     (
         "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), source='zero')",
         "tensors that share their first axis",
@@ -330,10 +330,10 @@ CASES = [
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
     ("aggregate(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
-    ("score_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
-    ("score_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
+    ("mean_head_scores(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
+    ("mean_head_scores(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
     (
-        "score_heads(gpt, [ids], sites='blocks.0', progress=False)",
+        "mean_head_scores(gpt, [ids], sites='blocks.0', progress=False)",
         r"blocks\.0 is \[2, 3, 4\]; heads are scored on self-attention",
     ),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),

@@ -198,5 +198,5 @@ CASES = [
     ("tasks.copy(1, vocab_size=27)", "vocab_size is 27"),
     ("tasks.copy(3, 4)", "length is 4"),
     ("tasks.copy(2, (1, 10**9))", "at most 1,000,000"),
-    ("tasks.reviews(3, seed=-1)", "seed is -1"),
+    ("tasks.synthetic_reviews(3, seed=-1)", "seed is -1"),
 ]

@@ -43,8 +43,8 @@ def masks(
         query_tokens: a label for each query.
         title: the title.
         key_tokens: a label for each key; None: the labels of the queries if there are as many keys.
-        roles: initial role of each mask: `all` (must hold), `any` (at least one of these must hold), `not` (must not hold)
-            or `off` (unused); by default the first is `all`, the others `off`.
+        roles: initial role of each mask: `all` (must hold), `any` (at least one of these must hold), `not` (must not
+            hold) or `off` (unused); by default the first is `all`, the others `off`.
 
     Raises:
         TypeError: `masks` is not a mapping.
@@ -68,7 +68,8 @@ def masks(
     for name, role in initial.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
             raise LookupError(
-                f"roles[{name!r}] is {role!r}; it must be all, any, not or off, for one of the masks {', '.join(tables)}"
+                f"roles[{name!r}] is {role!r}; it must be all, any, not or off, for one of the masks "
+                f"{', '.join(tables)}"
             )
     blobs = BlobStore()
     predicates: list[Predicate] = [
