@@ -118,8 +118,8 @@ class RepeatedTokens(EndlessBatches):
         at_least(1, vocab_size=vocab_size, length=length, batch_size=batch_size)
         check_seed(seed)
         shortest, longest = block or (max(1, length // 8), max(1, length // 2))
-        between(1, length, shortest=shortest)
-        between(shortest, length, longest=longest)
+        between(1, length, **{"block[0]": shortest})
+        between(shortest, length, **{"block[1]": longest})
         fits_memory(batch_size=batch_size, length=length)
         self.vocab_size, self.length, self.batch_size, self.seed = vocab_size, length, batch_size, seed
         self.block = shortest, longest

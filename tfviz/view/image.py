@@ -130,7 +130,7 @@ def _view(
             f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, maps_by_name))}"
         )
     for shape in filter(None, shapes.values()):
-        at_least(1, rows=shape[0], columns=shape[1])
+        at_least(1, **{"grid[0]": shape[0], "grid[1]": shape[1]})
     for part in maps_by_name.values():
         check_drawable(part)
     placed = {

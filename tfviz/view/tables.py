@@ -141,7 +141,7 @@ def gates(
     check_at_most(len(tables), MAX_TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), MAX_CELLS, "cells", "give fewer steps, or some of the units")
-    axes = Axis("unit"), Axis("word", axis_labels(tokens, steps, "words", "steps", "tables"))
+    axes = Axis("unit"), Axis("word", axis_labels(tokens, steps, "tokens", "steps", "tables"))
     transposed = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in transposed.items()]
     blobs = BlobStore()

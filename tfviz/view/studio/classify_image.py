@@ -75,7 +75,7 @@ def classify_image(
     """
     check_labels(labels)
     if grid is not None:
-        at_least(1, rows=grid[0], columns=grid[1])
+        at_least(1, **{"grid[0]": grid[0], "grid[1]": grid[1]})
     patched = patched_pixels(model, check_pixels(pixels), grid)
     drawn = _drawn_image(image, patched.pixels)
     program = image_program(model, patched, None if kernel else dtype)

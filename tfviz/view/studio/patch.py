@@ -158,7 +158,7 @@ def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
                 f"the answer of {name}, {answer!r}, has {format_count(len(tokens), 'token')}: "
                 f"{tokenizer.tokens(tokens)}; give a text of one token, or the id of its first"
             )
-        at_least(0, answer=int(tokens[0]))
+        at_least(0, answers=int(tokens[0]))
         if tokens[0] >= len(tokenizer):
             raise ValueError(f"the answer of {name} is {answer}; the ids go from 0 to {len(tokenizer) - 1}")
         ids.append(int(tokens[0]))
