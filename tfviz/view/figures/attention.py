@@ -52,21 +52,7 @@ def heads(
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
 ) -> StaticFigure:
-    """Draw all heads as a grid of heatmaps, layers by heads, labelled with the tokens if there are few.
-
-    Of more than 24 layers or heads, evenly spaced ones are drawn.
-
-    Args:
-        maps: the attention maps.
-        title: the title; None: the size of the maps.
-        names: names of the heads; by default their numbers.
-        outlined: rows and cells to outline in every head.
-        axes: names of rows and columns.
-        unit: name of the numbers, for the colour bar; empty: no colour bar.
-
-    Raises:
-        ValueError: the number of names is not the number of heads.
-    """
+    """Draw the picture of `view.heads`; of more than 24 layers or heads, evenly spaced ones are drawn."""
     layers, heads, queries, keys = check_drawable(maps)
     if len(names) not in (0, heads):
         raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
@@ -124,12 +110,7 @@ def head(
     outlined: Outlined = NO_OUTLINE,
     axes: tuple[str, str] = (QUERY, KEY),
 ) -> StaticFigure:
-    """Draw one head as a heatmap with its tokens, a line before the key `divider`, and outlined rows and cells.
-
-    Raises:
-        IndexError: there is no such layer or head.
-        ValueError: `divider` is not between two keys, or there are no tokens.
-    """
+    """Draw the picture of `view.head`."""
     *_, queries, keys = check_head(maps, layer, head)
     dividers = check_divider(divider, keys)
     title = title or f"Layer {layer}, head {head}"
@@ -157,18 +138,7 @@ def alignment(
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
 ) -> StaticFigure:
-    """Draw layer 0, head 0 of the attention between two sentences, and outline the cells of a reference alignment.
-
-    Args:
-        maps: the attention maps.
-        gold: cells of the reference alignment, (row, column).
-        title: the title.
-        axes: names of rows and columns.
-
-    Raises:
-        IndexError: a gold cell lies outside the map.
-        ValueError: there are no tokens.
-    """
+    """Draw the picture of `view.alignment`: layer 0, head 0."""
     weights, allowed = head_and_mask(maps, 0, 0)
     queries, keys = weights.shape
     cells = sorted({(int(row), int(column)) for row, column in gold})
@@ -254,26 +224,7 @@ def steps(
     static_steps: Collection[str] = (),
     unit: str = WEIGHT,
 ) -> StaticFigure:
-    """Draw one head at successive steps, in panels that all have the size of the largest map.
-
-    Rows and columns that a step does not have yet are blank, which differs from zero and from masked.
-
-    Args:
-        maps_by_name: the maps of each step, by the step's name, in order.
-        layer: the index of the layer.
-        head: the index of the head.
-        title: the title.
-        divider: index of a key to draw a line before.
-        axes: names of rows and columns.
-        outlined: rows and cells to outline in each step that has them.
-        static_steps: names of the steps to draw; by default at most six, evenly spaced.
-        unit: name of the numbers, for the colour bar.
-
-    Raises:
-        IndexError: a step has no such layer or head.
-        ValueError: there is no step, a step has no tokens, or `divider` is not between two keys.
-        LookupError: `static_steps` names a step that does not exist.
-    """
+    """Draw the picture of `view.steps`, in panels that all have the size of the largest map."""
     if not maps_by_name:
         raise ValueError("there is no step to draw")
     read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in maps_by_name.items()]

@@ -31,21 +31,7 @@ def links(
     title: str | None = None,
     min_weight: float = MIN_WEIGHT,
 ) -> StaticFigure:
-    """Draw queries on the left, keys on the right, and a line for each weight of at least `min_weight`.
-
-    Lines of larger weights are thicker and more opaque. Each head has its own colour and line style.
-
-    Args:
-        maps: the attention maps.
-        layer: the index of the layer.
-        heads: the indices of the heads.
-        title: the title.
-        min_weight: smallest weight that has a line; zeros never have one.
-
-    Raises:
-        IndexError: there is no such layer or head.
-        ValueError: there are no tokens, or `heads` is empty.
-    """
+    """Draw the picture of `view.links`; lines of larger weights are thicker and more opaque."""
     several = sorted(set(heads))
     if not several:
         raise ValueError("heads is empty: name at least one")

@@ -35,21 +35,7 @@ SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 def attended_text(
     maps: AttentionMaps, layer: int = 0, head: int = 0, query: int | None = None, title: str | None = None
 ) -> StaticFigure:
-    """Draw the keys as running text, each token shaded by its attention weight from one query.
-
-    If queries and keys are different texts, the text of the queries is drawn above, unshaded.
-
-    Args:
-        maps: the attention maps.
-        layer: the index of the layer.
-        head: the index of the head.
-        query: the index of the query, which is outlined; None: the last.
-        title: the title.
-
-    Raises:
-        IndexError: there is no such layer, head or query.
-        ValueError: there are no tokens.
-    """
+    """Draw the picture of `view.words`; if the text of the queries is another, it is drawn above, unshaded."""
     weights, allowed = head_and_mask(maps, layer, head)
     check_index("query", query := len(weights) - 1 if query is None else query, len(weights), "queries")
     numbers, allowed_keys = weights[query].numpy(), None if allowed is None else allowed[query].numpy()
