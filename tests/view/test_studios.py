@@ -10,7 +10,7 @@ from tfviz.look import AttentionMaps, capture
 from tfviz.text import SubwordTokenizer, train_bpe
 from tfviz.view.figures.palette import tick_labels
 from tfviz.view.figures.static_figure import StaticFigure
-from tfviz.view.figures.text_studio import StudioPicture
+from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
@@ -52,9 +52,8 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
 def opened_labels(tokens):
     """The labels of the rows of the selected head below the text; none if it is not drawn."""
     weights = torch.full((1, 4, len(tokens), len(tokens)), 1 / len(tokens))
-    picture = StudioPicture(
-        "t", AttentionMaps(weights, tokens), 0, 1, 0, tokens, [*"abcdefghijklmnop"], {"p": torch.ones(16)}, "?"
-    )
+    prediction = Prediction("?", [*"abcdefghijklmnop"], {"p": torch.ones(16)})
+    picture = StudioPicture("t", AttentionMaps(weights, tokens), 0, 1, 0, tokens, prediction)
     axes = StaticFigure(picture.draw, "t").figure().axes
     return [label.get_text() for one in axes if one.images for label in one.get_yticklabels()]
 

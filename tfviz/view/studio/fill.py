@@ -13,11 +13,12 @@ from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
 from tfviz.view.figures.static_figure import StaticFigure
+from tfviz.view.figures.text_studio import Prediction
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
-from tfviz.view.studio.static_studio import Prediction, studio_picture
+from tfviz.view.studio.static_studio import studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
+from tfviz.logits import sampling_probabilities
 from tfviz.look import AttentionMaps, capture
+from tfviz.shapes import Float
 from tfviz.view.figures.selection import check_head
 from tfviz.view.figures.static_figure import StaticFigure
-from tfviz.view.figures.text_studio import StudioPicture
+from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
 MAX_TOKENS = 128  # of a text whose heads are drawn
+MAX_STATIC_TOKENS = 9  # of which next-token probabilities are drawn
 MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is written as less than 0.1%
 
 
@@ -45,27 +48,6 @@ def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
     return [
         tokenizer.decode(ids[position : position + 1]) or word for position, word in enumerate(tokenizer.tokens(ids))
     ]
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What a model predicts, as tokens or labels with their probabilities.
-
-    Attributes:
-        question: the heading, such as "What comes next".
-        names: the tokens or labels, most likely first.
-        bars: name of a series -> a probability for each name, [name].
-        settings: how the probabilities are computed, such as "temperature 0.8".
-        unfiltered: the probabilities before top-k and top-p, [name]; None: all tokens are kept.
-        effects: the contribution of each token to the first name, in log-odds, [position]; None: not measured.
-    """
-
-    question: str
-    names: Sequence[str]
-    bars: Mapping[str, Tensor]
-    settings: str = ""
-    unfiltered: Tensor | None = None
-    effects: Tensor | None = None
 
 
 def studio_picture(
@@ -102,15 +84,41 @@ def studio_picture(
         for position, probability in enumerate(probabilities.tolist())
         if position < MIN_BARS or probability >= TINY
     ]
-    names, bars_kept = (
-        [prediction.names[position] for position in kept],
-        {name: bar[kept] for name, bar in prediction.bars.items()},
+    drawn = replace(
+        prediction,
+        names=[prediction.names[position] for position in kept],
+        bars={name: bar[kept] for name, bar in prediction.bars.items()},
+        unfiltered=None if prediction.unfiltered is None else prediction.unfiltered[kept],
     )
     text = token_texts(tokenizer, ids[0])
-    unfiltered = None if prediction.unfiltered is None else prediction.unfiltered[kept]
-    head = chosen["layer"], chosen["head"]
-    static_figure = StudioPicture(
-        title, maps, *head, row, text, names, bars_kept, prediction.question,
-        settings=prediction.settings, unfiltered=unfiltered, effects=prediction.effects, answer=prediction.names[0],
-    )  # fmt: skip
+    static_figure = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, drawn)
     return StaticFigure(static_figure.draw, bars.summary)
+
+
+def predict_next(
+    tokenizer: Any, logits: Float[Tensor, " vocab"], temperature: float, top_k: int | None, top_p: float | None
+) -> Prediction:
+    """Return the likeliest next tokens, with their probabilities before and after top-k and top-p.
+
+    Args:
+        tokenizer: gives a label for each id.
+        logits: the logits of the next token.
+        temperature: the temperature of sampling.
+        top_k: number of tokens to keep; None: all.
+        top_p: probability mass to keep; None: all.
+
+    Raises:
+        ValueError: the logits are not finite.
+    """
+    if not logits.max().isfinite():
+        raise ValueError("the model's logits are not finite; check its weights")
+    unfiltered = sampling_probabilities(logits, temperature)
+    filtered = sampling_probabilities(logits, temperature, top_k, top_p)
+    top = logits.sort(descending=True, stable=True).indices[:MAX_STATIC_TOKENS]
+    filters = {"top-k": top_k, "top-p": top_p}
+    names = [
+        f"temperature {temperature:g}",
+        *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
+    ]
+    before = unfiltered[top] if len(names) > 1 else None
+    return Prediction("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)

@@ -21,8 +21,7 @@ from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.next_token_probabilities import predict_next
-from tfviz.view.studio.static_studio import studio_picture
+from tfviz.view.studio.static_studio import predict_next, studio_picture
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget

@@ -14,8 +14,8 @@ from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.generation import next_tokens
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.studio.local_program import LocalProgram
-from tfviz.view.studio.next_token_probabilities import predict_next
 from tfviz.view.studio.requirements import text_axes
+from tfviz.view.studio.static_studio import predict_next
 from tfviz.view.studio.widget import ModelWidget, Request
 
 
