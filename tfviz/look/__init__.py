@@ -20,20 +20,20 @@ The modules that use a capture:
     map_groups    maps of one kind and shape
     measures      numbers for each head (head_scores, map_statistics, ablate)
     edits         functions that replace weights or activations (activation_edits, edit_indices)
-    block_paths   the paths of a model's blocks, for naming their sites
+    module_paths  the paths of a model's blocks, for naming their sites
     capture_checks
                   what a capture could not observe or name (nearest_sites, error_hints)
 """
 
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
-from tfviz.look.block_paths import blocks
 from tfviz.look.capture import capture
 from tfviz.look.captured import Capture
 from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.module_paths import blocks
 from tfviz.look.quantization import dequantize, quantize
 from tfviz.validation import validate_public
 
