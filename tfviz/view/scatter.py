@@ -23,7 +23,7 @@ from tfviz.view.figures.scatter_plot import (
     group_legend,
     marked_points,
 )
-from tfviz.view.figures.static_figure import StaticFigure, set_title
+from tfviz.view.figures.static_figure import StaticFigure, panel_grid, set_title
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scatter
@@ -162,16 +162,14 @@ def planes(
         ncols = min(len(tables), 3)
         nrows = -(-len(tables) // ncols)
         figure = Figure(figsize=(2.9 * ncols + 0.2, 2.9 * nrows + 0.4 + 0.3 * bool(groups)), layout="constrained")
-        grid = figure.subplots(nrows, ncols, squeeze=False)
-        for plane, (panel, scatter) in zip(grid.flat, shown.items()):
+        grid = panel_grid(figure, nrows, ncols, len(tables))
+        for plane, (panel, scatter) in zip(grid, shown.items()):
             _draw_plane(plane, scatter, paths)
             plane.set_title(shorten(drawable(panel), 40), loc="left")
-        for plane in grid.flat[len(tables) :]:
-            plane.remove()
         group_legend(figure, scatter)
         set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        for plane, scatter in zip(grid.flat, shown.values()):
+        for plane, scatter in zip(grid, shown.values()):
             draw_names(plane, scatter, only_marked=True, paths=paths)
         return figure
 

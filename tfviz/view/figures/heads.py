@@ -24,7 +24,7 @@ from tfviz.view.figures.heatmap import (
     label_axes,
 )
 from tfviz.view.figures.palette import DPI, drawable, muted, tick_labels
-from tfviz.view.figures.static_figure import set_title
+from tfviz.view.figures.static_figure import panel_grid, set_title
 from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
@@ -149,8 +149,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     height = (panel_height + 0.35) * nrows + 1 if same_columns else (panel_height + 0.95) * nrows + 0.4
     width = (panel_width + 0.15) * ncols + 1.3 if same_rows else (panel_width + 0.75) * ncols + 0.7
     figure = Figure(figsize=(width, height), layout="constrained")
-    grid = figure.subplots(nrows, ncols, squeeze=False)
-    for at, (axes, one) in enumerate(zip(grid.flat, heatmaps)):
+    grid = panel_grid(figure, nrows, ncols, len(heatmaps))
+    for at, (axes, one) in enumerate(zip(grid, heatmaps)):
         image = draw_cells(axes, one)
         if numbered:
             annotate_cells(axes, image, one, SMALL_NUMBER_POINTS)
@@ -163,10 +163,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
             axes.set_yticks([])
         draw_dividers(axes, one)
         draw_outlines(axes, one)
-    for axes in grid.flat[len(heatmaps) :]:
-        axes.remove()
-    figure.align_xlabels(grid.flat[: len(heatmaps)])
-    draw_colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
+    figure.align_xlabels(grid)
+    draw_colourbar(figure, image, grid, heatmaps[0].scale)
     label_figure(figure, heatmaps[0])
     set_title(figure, title)
     return figure

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.log_axis import end_at_ticks, set_log_ticks
 from tfviz.view.figures.palette import drawable, muted
-from tfviz.view.figures.static_figure import reference_line
+from tfviz.view.figures.static_figure import panel_grid, reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
@@ -111,8 +111,8 @@ class LineChart:
         nrows = -(-count // PANELS_PER_ROW)
         ncols = -(-count // nrows)
         figure = Figure(figsize=(min(9.0, 2.1 * ncols + 1.2), 1.7 * nrows + 0.7), layout="constrained")
-        grid = figure.subplots(nrows, ncols, squeeze=False, sharex=True, sharey=True)
-        for index, (axes, (name, line)) in enumerate(zip(grid.flat, self.lines.items())):
+        grid = panel_grid(figure, nrows, ncols, count, sharex=True, sharey=True)
+        for index, (axes, (name, line)) in enumerate(zip(grid, self.lines.items())):
             for other in self.lines.values():
                 axes.plot(other.xs, other.mean, color=muted(), alpha=0.3, linewidth=0.8)
             line.draw(axes, "C5", 0.3, linewidth=1.8)
@@ -122,9 +122,7 @@ class LineChart:
             axes.set(**self.settings)
             self._shade_ranges(axes, labels=index == 0)
             self._set_log_ticks(axes)
-        for axes in grid.flat[count:]:
-            axes.remove()
-        for axes in grid.flat[:count]:
+        for axes in grid:
             axes.tick_params(labelbottom=True)
         figure.supxlabel(f"{self.x} (grey: the other lines)" if count > 1 else self.x, fontsize=9)
         figure.supylabel(self.y, fontsize=9)

@@ -22,7 +22,7 @@ from tfviz.view.figures.heatmap import (
     use_integer_ticks,
 )
 from tfviz.view.figures.palette import BOLD_FONT, muted
-from tfviz.view.figures.static_figure import StaticFigure, set_title
+from tfviz.view.figures.static_figure import StaticFigure, panel_grid, set_title
 from tfviz.view.spec import KEY, QUERY, WEIGHT_SCALE, Axis, Heatmap
 
 ALLOWED_SHADE = 0.25  # shade of an allowed cell, as a weight from 0 to 1
@@ -77,8 +77,8 @@ def mask_panels(
         ncols = -(-len(specs) // nrows)
         height, width = (axis_inches(n, 2.2, WORD_INCHES + 0.01) for n in joined.shape)
         figure = Figure(figsize=((width + 0.3) * ncols + 0.3, (height + 0.6) * nrows + 0.4), layout="constrained")
-        grid = figure.subplots(nrows, ncols, squeeze=False)
-        for panel, spec, on in zip(grid.flat, specs, used):
+        grid = panel_grid(figure, nrows, ncols, len(specs))
+        for panel, spec, on in zip(grid, specs, used):
             draw_cells(panel, spec)
             caption_panel(panel, spec, width, height)
             if roles is not None:
@@ -86,9 +86,7 @@ def mask_panels(
             if not query_tokens:
                 use_integer_ticks(panel.xaxis, 5)
                 use_integer_ticks(panel.yaxis, 5)
-        figure.align_xlabels(grid.flat[: len(specs)])
-        for panel in grid.flat[len(specs) :]:
-            panel.remove()
+        figure.align_xlabels(grid)
         set_title(figure, title)
         return figure
 

@@ -205,6 +205,14 @@ def set_title(figure: Figure, title: str) -> None:
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
+def panel_grid(figure: Figure, nrows: int, ncols: int, count: int, **shared: bool) -> list[Axes]:
+    """Return the axes of `count` panels, row by row; those that are left over are removed from the figure."""
+    panels = figure.subplots(nrows, ncols, squeeze=False, **shared).flatten().tolist()
+    for axes in panels[count:]:
+        axes.remove()
+    return panels[:count]
+
+
 def draw_frame(axes: Axes) -> None:
     """Draw a thin frame around axes, without a grid."""
     axes.grid(False)

@@ -27,7 +27,7 @@ from tfviz.view.figures.heatmap import (
     use_integer_ticks,
 )
 from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, muted
-from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
+from tfviz.view.figures.static_figure import StaticFigure, draw_frame, panel_grid, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
@@ -82,16 +82,14 @@ def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> 
     across = max(1, min(len(heatmaps), int(MAX_WIDTH_INCHES // width)))
     down = -(-len(heatmaps) // across)
     figure = Figure(figsize=(width * across + 0.3, height * down + 0.8), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False)
-    for index, (axes, heatmap) in enumerate(zip(panels.flat, heatmaps)):
+    panels = panel_grid(figure, down, across, len(heatmaps))
+    for index, (axes, heatmap) in enumerate(zip(panels, heatmaps)):
         draw_heatmap(axes, heatmap)
         axes.set_title(shorten(drawable(heatmap.title), 24), loc="left")
         if index % across:
             axes.set_ylabel("")
         if index >= across:
             axes.set_xlabel("")
-    for axes in panels.flat[len(heatmaps) :]:
-        axes.remove()
     if note:
         figure.supxlabel(note, fontsize="small", color=muted())
     set_title(figure, title)
@@ -131,8 +129,8 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
 
     def draw() -> Figure:
         figure = Figure(figsize=(2.6 * ncols + 0.4, 2.35 * nrows + 0.5), layout="constrained")
-        panels = figure.subplots(nrows, ncols, squeeze=False)
-        for index, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
+        panels = panel_grid(figure, nrows, ncols, len(heatmaps))
+        for index, (axes, (name, heatmap)) in enumerate(zip(panels, heatmaps.items())):
             limit = float(heatmap.values.abs().max()) or 1.0
             image = _draw_table(axes, replace(heatmap, scale=Scale("diverging", limit)))
             axes.set_title(shorten(drawable(name), 24), loc="left")
@@ -143,8 +141,6 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
             bar.set_ticks([-limit, 0, limit], labels=[format_number(-limit), "0", format_number(limit)])
             bar.outline.set_visible(False)
-        for axes in panels.flat[len(heatmaps) :]:
-            axes.remove()
         set_title(figure, title)
         return figure
 
