@@ -103,9 +103,9 @@ class Recorder:
                 tensor = apply_edit(site, tensor, function)
         return tensor
 
-    def edit_and_record(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
+    def edit_and_record(self, site: str, tensor: Tensor) -> Tensor:
         """Edit and record a tensor; return the tensor with which the model continues."""
-        return self.keep(site, self.edit(site, tensor), allowed)
+        return self.keep(site, self.edit(site, tensor))
 
     def keep(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
         """Record a tensor; return the tensor with which the model continues."""

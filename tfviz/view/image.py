@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any
 
 from PIL import Image
@@ -14,7 +13,7 @@ from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.image_overlay import MapsOnImage, image_overlay
 from tfviz.view.figures.images import read_image, spectrogram_image
-from tfviz.view.figures.selection import check_drawable, check_index
+from tfviz.view.figures.selection import check_drawable, nonnegative_index
 from tfviz.view.page.heads import MAX_PAGE_BYTES, heads_document
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
@@ -150,7 +149,8 @@ def _view(
         )
     shown = [*placed.values()][-1 if arrange == "steps" else 0]  # in the static figure
     layers, heads, *_ = shown.maps.shape
-    layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
+    layer = nonnegative_index("layer", start[0], layers, "layers")
+    head = nonnegative_index("head", start[1], heads, "heads")
     token = shown.first_token(layer, head, start[2])
     static_figure = image_overlay(shown, image, layer, head, token, title)
     state = {"mode": "picture", "layer": layer, "head": head, shown.side: [token]}
@@ -183,17 +183,6 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
                 f"grid is {shape[0]} x {shape[1]} cells{of}, but the tokens lie in {there}; give that grid, or leave "
                 f"grid out"
             )
-
-
-def _nonnegative_index(name: str, number: int, count: int) -> int:
-    """Convert a negative index of a layer or a head to the equivalent index from 0.
-
-    Raises:
-        IndexError: there is no such layer or head.
-    """
-    at = index(number)
-    check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
-    return at % count
 
 
 def _note(placed: Mapping[str, MapsOnImage]) -> str:

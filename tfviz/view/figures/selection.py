@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy
 from torch import Tensor
 
@@ -47,10 +49,21 @@ def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, in
     return maps.shape
 
 
-def check_index(name: str, index: int, count: int, many: str) -> None:
+def check_index(name: str, number: int, count: int, many: str) -> None:
     """Raise IndexError unless the index of a layer, a head or a query is from 0 to `count` - 1."""
-    if not 0 <= index < count:
-        raise IndexError(f"{name} is {index}; the maps have {count} {many}, from 0 to {count - 1}")
+    if not 0 <= number < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
+
+
+def nonnegative_index(name: str, number: int, count: int, many: str) -> int:
+    """Return an index from 0; a negative one counts from the end.
+
+    Raises:
+        IndexError: there is no such layer, head or query.
+    """
+    at = index(number)
+    check_index(name, at % count if -count <= at < 0 else at, count, many)
+    return at % count
 
 
 def check_divider(divider: int | None, keys: int) -> list[Divider]:
