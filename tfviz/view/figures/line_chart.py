@@ -111,7 +111,7 @@ class LineChart:
         nrows = -(-count // PANELS_PER_ROW)
         ncols = -(-count // nrows)
         figure = Figure(figsize=(min(9.0, 2.1 * ncols + 1.2), 1.7 * nrows + 0.7), layout="constrained")
-        grid = panel_grid(figure, nrows, ncols, count, sharex=True, sharey=True)
+        grid = panel_grid(figure, nrows, ncols, count, share=True)
         for index, (axes, (name, line)) in enumerate(zip(grid, self.lines.items())):
             for other in self.lines.values():
                 axes.plot(other.xs, other.mean, color=muted(), alpha=0.3, linewidth=0.8)

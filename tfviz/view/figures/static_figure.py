@@ -205,9 +205,9 @@ def set_title(figure: Figure, title: str) -> None:
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
-def panel_grid(figure: Figure, nrows: int, ncols: int, count: int, **shared: bool) -> list[Axes]:
-    """Return the axes of `count` panels, row by row; those that are left over are removed from the figure."""
-    panels = figure.subplots(nrows, ncols, squeeze=False, **shared).flatten().tolist()
+def panel_grid(figure: Figure, nrows: int, ncols: int, count: int, share: bool = False) -> list[Axes]:
+    """Return the axes of `count` panels, row by row, with common scales if `share`; those left over are removed."""
+    panels = figure.subplots(nrows, ncols, squeeze=False, sharex=share, sharey=share).flatten().tolist()
     for axes in panels[count:]:
         axes.remove()
     return panels[:count]
