@@ -28,7 +28,7 @@ from tfviz.look.text_chunks import UNKNOWN_INPUT, ChunkOrigins, Origin, TrackedI
 
 # names of chunk sizes in modules; a sliding window is only a mask
 CHUNK_SIZE_NAME = re.compile(
-    r"(?!sliding_window|max_window_layers|relative|chunk_size_feed).*(chunk|chunk|window|local|bucket).*"
+    r"(?!sliding_window|max_window_layers|relative|chunk_size_feed).*(block|chunk|window|local|bucket).*"
 )
 MOVE_OPS = SHAPE_OPS | {
     "cat", "concat", "concatenate", "stack", "pad", "gather", "index_select", "take_along_dim", "as_strided", "unfold",

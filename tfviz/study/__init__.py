@@ -56,10 +56,10 @@ __all__ = [
     "logit_difference",
     "maps_during_training",
     "mean_activations",
+    "mean_head_scores",
     "metric_by_layer",
     "patch",
     "patch_path",
-    "mean_head_scores",
 ]
 
 validate_public(globals(), [name for name in __all__ if name != "LensTable"])
