@@ -71,7 +71,7 @@ CASES = [
         (f"study.{metric}", rf"{says}.*: the id of a token, such as tokenizer\.encode\(' Mary'\)\[0\]")
         for metric, says in (
             ("logit_difference(' Mary', ' John')", "correct is ' Mary'; give"),
-            ("logit_difference(5, ' John')", "other is ' John'; give"),
+            ("logit_difference(5, ' John')", "incorrect is ' John'; give"),
             ("logit(' Mary')", "token is ' Mary'; give"),
             ("log_probability([' Mary'])", "token is a list"),
             ("logit({'input_ids': [5]})", "token is a dict"),

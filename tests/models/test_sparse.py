@@ -25,7 +25,7 @@ def allows(name, head, query, key, stride):
 
 
 def sparse(name="strided", kind=SparseTransformer, **parts):
-    shape = {"stride": 3, "context": 11, "layers": 2, "heads": 3, "dim": 6, "pattern": PATTERNS[name]}
+    shape = {"stride": 3, "context": 11, "layers": 2, "heads": 3, "dim": 6, "make_mask": PATTERNS[name]}
     return build(kind, 13, **{**shape, **parts})
 
 

@@ -75,7 +75,7 @@ def test_words_have_no_whitespace_and_links_are_in_range(name, seed):
     for example in make(name, 3, seed):
         words = example.words if name == "synthetic_reviews" else example.source + example.target
         assert all(word == "".join(word.split()) != "" for word in words)
-        if name != "reviews":
+        if name != "synthetic_reviews":
             places = {(t, s) for t in range(len(example.target)) for s in range(len(example.source))}
             assert example.gold <= places
 
