@@ -170,7 +170,7 @@ def test_float_tokens_and_positions_raise():
     for name, call in (
         ("token", lambda: study.log_probability(bad)),
         ("position", lambda: study.log_probability(2, position=bad)),
-        ("other", lambda: study.logit_difference(2, bad)),
+        ("incorrect", lambda: study.logit_difference(2, bad)),
     ):
         with pytest.raises(TypeError, match=f"{name} is .*; give "):
             call()
