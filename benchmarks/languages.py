@@ -135,7 +135,7 @@ def sparse(trial: Trial) -> Rows:
     kinds: dict[str, Callable[..., nn.Module]] = {
         "dense": partial(models.GPT, context=length),
         "strided": partial(models.SparseTransformer, stride=stride, context=length),
-        "fixed": partial(models.SparseTransformer, stride=stride, pattern=fixed, context=length),
+        "fixed": partial(models.SparseTransformer, stride=stride, make_mask=fixed, context=length),
     }
     dense = math.inf
     for kind, make in kinds.items():

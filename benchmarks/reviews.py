@@ -72,7 +72,9 @@ def recommender(trial: Trial) -> Rows:
 
 def made_reviews(trial: Trial) -> Rows:
     """Graded reviews with negation: a bag of their words is wrong on a third of them."""
-    train, test = (text.tasks.reviews(50 if trial.quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2)))
+    train, test = (
+        text.tasks.synthetic_reviews(50 if trial.quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2))
+    )
     joined = [[" ".join(one.words) for one in part] for part in (train, test)]
     labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
     tokenizer = text.train_whole_words(joined[0])

@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 
 from tfviz.look import AttentionMaps, quantize
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
@@ -200,7 +200,7 @@ def numbers(page, which=0):
 def shown(weights, mask=None):
     """Weights as pages show them; NaN where the mask forbids."""
     rounded = torch.tensor(
-        [[number(formatted(value)) for value in row] for row in weights.tolist()], dtype=torch.double
+        [[number(format_number(value)) for value in row] for row in weights.tolist()], dtype=torch.double
     )
     return rounded if mask is None else rounded.where(mask, torch.nan)
 

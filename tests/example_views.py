@@ -38,7 +38,7 @@ def rules(queries=7, keys=9):
 
 def lab():
     use = {"causal": "all", "window": "any", "dilated": "any"}
-    return view.masks(rules(), NINE[:7], key_tokens=list("abcdefghi"), use=use)
+    return view.masks(rules(), NINE[:7], key_tokens=list("abcdefghi"), roles=use)
 
 
 def gates():

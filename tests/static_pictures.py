@@ -76,7 +76,7 @@ STILLS = {
     "masks": lambda: view.masks(rules()),
     "position table": lambda: view.positions(positions.sinusoids(torch.arange(9), 6)),
     "positions": lambda: view.positions({"sine": positions.sinusoids(torch.arange(9), 6), "other": torch.eye(5, 8)}),
-    "similarity": lambda: view.positions({"bias": view.similarity(torch.arange(25.0).reshape(5, 5) - 9)}),
+    "similarity": lambda: view.positions({"bias": view.as_similarities(torch.arange(25.0).reshape(5, 5) - 9)}),
     "gates": lambda: view.gates(gates(), ROWS),
     "table": lambda: view.table(effects()),
     "lens": lambda: view.table(lens_table()),

@@ -138,7 +138,7 @@ def test_studies_match_the_cpu():
     metric, batches = study.logit_difference(3, 5), [IDS[:, :16]]
     for call in (
         lambda model: study.patch(model, IDS[:1, :16], IDS[1:2, :16], metric=metric, progress=False),
-        lambda model: study.score_heads(model, batches, progress=False)["induction"].mean,
+        lambda model: study.mean_head_scores(model, batches, progress=False)["induction"].mean,
         lambda model: study.lens(model, IDS[:1, :16]),
     ):
         one, two = (call(model) for model in (gpt().eval(), gpt().eval().cuda()))

@@ -53,8 +53,8 @@ MODELS = {
     "GPT, window": (lambda: gpt(mask=masks.window(2)), (WORDS,)),
     "sparse": (lambda: models.SparseTransformer(11, stride=3, context=8, **SMALL), (WORDS,)),
     "sparse, wide heads": (sparse, (WORDS,)),  # for which a GPU has a kernel
-    "sparse, fixed": (lambda: sparse(pattern=masks.fixed), (WORDS,)),
-    "sparse, by head": (lambda: sparse(pattern=[masks.window, masks.dilated]), (WORDS,)),
+    "sparse, fixed": (lambda: sparse(make_mask=masks.fixed), (WORDS,)),
+    "sparse, by head": (lambda: sparse(make_mask=[masks.window, masks.dilated]), (WORDS,)),
     "BERT": (lambda: models.BERT(11, context=8, **SMALL), (WORDS,)),
     "BERT classifier": (lambda: models.BERTClassifier(models.BERT(11, context=8, **SMALL)), (WORDS,)),
     "classifier": (lambda: models.Classifier(11, context=8, **SMALL), (SOURCE,)),
@@ -155,7 +155,7 @@ STUDIES = {
     "attribute": lambda model, _: study.attribute(model, WORDS, target=METRIC).values,
     "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, each="head"),
     "head weights": lambda model, _: [(found := study.head_weights(model)).query, found.output, found.ov(1, 0)],
-    "find heads": lambda model, _: study.score_heads(model, [WORDS], progress=False),
+    "find heads": lambda model, _: study.mean_head_scores(model, [WORDS], progress=False),
     "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),
     "fit": train,
     "evaluate": lambda model, _: evaluate.loss(model, [(WORDS, WORDS)]),
@@ -179,7 +179,7 @@ def check_hugging_face(device, attention):
             with torch.no_grad(), look.capture(model, **options) as seen:
                 found.append(model(**inputs).logits)
             found += [pair for site in seen for pair in (seen[site], seen.allowed(site))]
-        heads = study.score_heads(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
+        heads = study.mean_head_scores(model, [{"input_ids": WORDS, "attention_mask": mask}], progress=False)
         return [*found, heads]
 
     assert_matches_cpu(device, lambda: transformers.GPT2LMHeadModel(config), call)

@@ -23,7 +23,7 @@ def translator():
 
 
 def windows(batch=4, seed=0):
-    return Windows(TEXT, length=7, batch=batch, seed=seed)
+    return Windows(TEXT, length=7, batch_size=batch, seed=seed)
 
 
 def ragged(count=9, seed=3, tokens=60):

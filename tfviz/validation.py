@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from tfviz.coercion import coerce, without_shape
 from tfviz.schema import describe
 
-TOKEN_ARGUMENTS = ("token", "answer", "other")  # of metrics, for which users may pass a string
+TOKEN_ARGUMENTS = ("token", "correct", "incorrect")  # of metrics, for which users may pass a string
 METRIC_ARGUMENTS = ("metric", "target")  # of analyses, for which users may pass a token
 SITE_ARGUMENTS = ("senders", "receivers")  # of path patching, for which users may pass (layer, head)
 F = TypeVar("F", bound=Callable[..., Any])

@@ -41,7 +41,7 @@ CASES = [
     ("ask(model=sick())", "the model's logits are not finite"),
     ("ask(model=ViT(3))", r"the patches of ViT cannot be found: its 3 tokens fit no grid of 4 × 4 pixels; give grid="),
     ("ask(grid=(3, 3))", "its 4 tokens fit no 3 × 3 patches of 4 × 4 pixels"),
-    ("ask(grid=(-1, 3))", "rows is -1"),
+    ("ask(grid=(-1, 3))", r"grid\[0\] is -1"),
     ("ask(model=nn.Conv2d(3, 2, 4))", "the patches of Conv2d cannot be found, since no attention was captured in it"),
     ("ask(model=nn.Flatten())", "Flatten has no weights"),
     ("ask(model=Peeks())", "cannot be exported"),

@@ -155,7 +155,7 @@ CASES = [
     ('maps.max_pool(0, 0, pool_size=10**12).tolist()', '= \\[\\[1\\.0\\]\\]'),
     ('maps[0, 0, 1.0:2.0]', 'query start is 1.0; give an integer'),
     ("maps[0, 0, :, 'a':]", "key start is 'a'; give an integer"),
-    ('maps.max_pool(0, 0, rows=slice(0, 2.5))', 'query stop is 2.5; give an integer'),
+    ('maps.max_pool(0, 0, queries=slice(0, 2.5))', 'query stop is 2.5; give an integer'),
     ('look.register_kernel(lambda q, k, v: q)', "has no argument 'causal'; it has q, k, v; give causal=None"),
     ('look.ablate(gpt, lambda: [gpt(ids), 10**400][1])', 'measure returns a int; it must return one number'),
     ('look.dequantize(torch.tensor([1, 2]))', 'weights are torch\\.int64; give numbers of a float type, or uint8'),

@@ -56,7 +56,7 @@ CASES = [
     ("patch(answers=['a', 'z'])", "character 'z' .U.007A. at place 0 is not among the 3"),
     ("patch(answers=['a', 'a'])", "both answers are 'a'; give two that differ"),
     ("patch(answers=[0, 3])", "the answer of corrupt is 3; the ids go from 0 to 2"),
-    ("patch(answers=[-1, 0])", "answer is -1; it must be at least 0"),
+    ("patch(answers=[-1, 0])", "answers is -1; it must be at least 0"),
     ("patch(tokenizer='abc')", "tokenizer is 'abc', which a page cannot encode with: give one of tfviz.text"),
     (
         "patch(tokenizer=CharacterTokenizer('ab'), corrupt='aab', clean='bbb')",

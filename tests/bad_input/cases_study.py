@@ -4,7 +4,7 @@ SETUP = """
 import torch
 from torch import nn
 from tfviz import look, models, study, view
-from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, score_heads
+from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, mean_head_scores
 from tfviz.study import lens, maps_during_training, mean_activations, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
@@ -41,7 +41,7 @@ def change(**more): return patch(gpt, ids, other, **{"metric": last, "progress":
 def measured(texts=(ids,), measure=lambda seen, inputs: torch.ones(2), **more):
     return aggregate(gpt, texts, measure, progress=False, **more)
 def path(**more): return study.patch_path(gpt, ids, other, **{"metric": last, "progress": False, **more})
-def heads(batch, model=gpt): return score_heads(model, [batch], ["previous"], progress=False)
+def heads(batch, model=gpt): return mean_head_scores(model, [batch], ["previous"], progress=False)
 class Never:
     def __call__(self, logits): raise AssertionError("the model was run")
 """
@@ -70,8 +70,8 @@ CASES = [
     *(
         (f"study.{metric}", rf"{says}.*: the id of a token, such as tokenizer\.encode\(' Mary'\)\[0\]")
         for metric, says in (
-            ("logit_difference(' Mary', ' John')", "answer is ' Mary'; give"),
-            ("logit_difference(5, ' John')", "other is ' John'; give"),
+            ("logit_difference(' Mary', ' John')", "correct is ' Mary'; give"),
+            ("logit_difference(5, ' John')", "incorrect is ' John'; give"),
             ("logit(' Mary')", "token is ' Mary'; give"),
             ("log_probability([' Mary'])", "token is a list"),
             ("logit({'input_ids': [5]})", "token is a dict"),
@@ -181,7 +181,7 @@ CASES = [
     ("patch(gpt, 'a text', 'another', metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, ['a text'], ['another'], metric=Never())", "clean holds the string 'a text': tokenize first"),
     ("patch(gpt, {'ids': ['a text']}, ids, metric=Never())", "clean holds the string 'a text': tokenize first"),
-    ("score_heads(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
+    ("mean_head_scores(gpt, [{'input_ids': 'a text'}])", "texts holds the string 'a text': tokenize first"),
     (
         "patch(gpt, {'ids': ids, 'mask': torch.cat([ids, ids])}, None, metric=Never(), source='zero')",
         "tensors that share their first axis",
@@ -254,9 +254,12 @@ CASES = [
             "noise(0.1, head='x')",
         )
     ),
-    ("study.logit_difference(5, 5)", r"answer and other are both 5, whose difference is always 0; give two tokens"),
-    ("study.logit_difference([5, 2], torch.tensor([4, 2]))", "answer and other are both 2"),
-    ("study.logit_difference(2, [4, 2])", "answer and other are both 2"),
+    (
+        "study.logit_difference(5, 5)",
+        r"correct and incorrect are both 5, whose difference is always 0; give two tokens",
+    ),
+    ("study.logit_difference([5, 2], torch.tensor([4, 2]))", "correct and incorrect are both 2"),
+    ("study.logit_difference(2, [4, 2])", "correct and incorrect are both 2"),
     ("mean_activations(gpt, [ids], sites='*.pattern')", "name sites of activations"),
     ("mean_activations(gpt, [])", "there is no text to measure"),
     ("study.head_weights(gpt).composition('Q')", "kind is 'Q'; it must be one of: query, key, value"),
@@ -294,7 +297,7 @@ CASES = [
     ("lens(gpt, ids[:1], top_k=0)", "top_k is 0; it must be at least 1"),
     ("lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),
     ("lens(gpt, ids[:1], token=-1)", "token is -1; there are 11"),
-    ("lens(gpt, ids[:1], names='abc')", "names is 'abc'"),
+    ("lens(gpt, ids[:1], to_tokens='abc')", "to_tokens is 'abc'"),
     ("lens(gpt, ids[:1], top_k=100).ids.shape", r"= torch\.Size\(\[3, 3, 11\]\)"),
     ("lens(Flat(), ids[:1])", "Flat has no stack of blocks"),
     ("lens(Bare(), ids[:1])", "the model returns None without logits"),
@@ -327,10 +330,10 @@ CASES = [
     ("measured(sites='nothing')", "no site matches 'nothing'"),
     ("measured(client='tcp://here:8786')", r"client is 'tcp://here:8786'; give a distributed\.Client"),
     ("aggregate(sketch, [ids], HeadScores())", "the model's weights are on the meta device"),
-    ("score_heads(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
-    ("score_heads(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
+    ("mean_head_scores(gpt, [ids], 'previous')", "kinds is 'previous'; give a list"),
+    ("mean_head_scores(gpt, [ids], ['next'])", "no kind of position is called 'next'; there are: current"),
     (
-        "score_heads(gpt, [ids], sites='blocks.0', progress=False)",
+        "mean_head_scores(gpt, [ids], sites='blocks.0', progress=False)",
         r"blocks\.0 is \[2, 3, 4\]; heads are scored on self-attention",
     ),
     ("compare(gpt, sketch, [ids], progress=False)", "the model's weights are on the meta device"),

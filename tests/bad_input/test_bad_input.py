@@ -41,7 +41,7 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.heads(MAPS, names=["a"]), ValueError, "names has 1 names, the maps have 3 heads"),
         (lambda: view.heads(MAPS, max_bytes=-1), ValueError, "max_bytes is -1"),
         (lambda: view.links(MAPS, min_weight=float("nan")), ValueError, "min_weight is nan"),
-        (lambda: view.positions(torch.rand(4, 6), trained=-3), ValueError, "trained is -3"),
+        (lambda: view.positions(torch.rand(4, 6), trained_length=-3), ValueError, "trained_length is -3"),
         (lambda: view.live({}), ValueError, "arrange is 'choose' with 0 captures"),
         (lambda: view.live(MAPS, arrange="compare"), ValueError, "arrange is 'compare' with 1 captures"),
         (lambda: view.live(MAPS, selected_heads=[1, 2]), ValueError, r"selected_heads is \[1, 2\]; give a list"),

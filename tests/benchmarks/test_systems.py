@@ -23,7 +23,7 @@ TASKS = {
 def reviews(folder):
     for split, seed in (("train", 1), ("test", 2)):
         counts = {0: 0, 1: 0}
-        for one in text.tasks.reviews(120, seed=seed):
+        for one in text.tasks.synthetic_reviews(120, seed=seed):
             place = folder / "aclImdb" / split / ("neg", "pos")[one.label]
             place.mkdir(parents=True, exist_ok=True)
             (place / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(

@@ -175,7 +175,7 @@ SCRIPT = """
 
     torch.manual_seed(1)
     model = GPT(11, context=7, layers=2, heads=3, dim=6, dropout=0.0)
-    batches = Windows(torch.arange(300) % 11, length=7, batch=5)
+    batches = Windows(torch.arange(300) % 11, length=7, batch_size=5)
     options = {"checkpoint_dir": "run", "checkpoint_every": 3, "progress": False}
     losses = [step.loss for step in fit(model, batches, 4, **options)]
     test = [batches[number] for number in range(4, 7)]

@@ -11,7 +11,7 @@ from tfviz.learn import fit, optimizers
 from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalize
 from tfviz.text import Windows
 
-WINDOWS = Windows(torch.arange(300) % 11, length=7, batch=5)
+WINDOWS = Windows(torch.arange(300) % 11, length=7, batch_size=5)
 
 
 gpt = partial(trainings.gpt, dim=12)

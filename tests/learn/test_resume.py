@@ -141,7 +141,7 @@ def test_error_keeps_the_last_complete_step(tmp_path, monkeypatch, where):
     save_tensors = checkpoint.files.save_tensors
     monkeypatch.setattr(checkpoint.files, "save_tensors", lambda *args: (at("save"), save_tensors(*args)))
     model, whole, other = gpt(), gpt(), gpt()
-    options = {"loss": loss, "schedule": rule, "batches": Batches(TEXT, length=7, batch=4)}
+    options = {"loss": loss, "schedule": rule, "batches": Batches(TEXT, length=7, batch_size=4)}
     expected = run(whole, STEPS, optimizer=momentum(whole.parameters()), **options)
     steps = train(model, steps=STEPS, optimizer=momentum(model.parameters()), checkpoint_dir=tmp_path,
                   checkpoint_every=5 if where == "save" else 100, **options)  # fmt: skip
@@ -211,8 +211,8 @@ def test_incomplete_step_is_not_saved(tmp_path):
         ({"model": {"heads": 2}}, "heads is 3 there and 2 here"),
         ({"model": {"dropout": 0.2}}, r"dropout\.p 0\.1"),
         ({"batches": windows(seed=1)}, r"batches\.seed 0"),
-        ({"batches": windows(batch=5)}, r"batches\.batch 4"),
-        ({"batches": Windows(TEXT.flip(0), length=7, batch=4)}, r"batches\.ids int64 \[300\] "),
+        ({"batches": windows(batch=5)}, r"batches\.batch_size 4"),
+        ({"batches": Windows(TEXT.flip(0), length=7, batch_size=4)}, r"batches\.ids int64 \[300\] "),
         ({"batches": [windows()[step + 1] for step in range(4)]}, "batches Windows"),
         ({"loss": losses.squared_error}, "loss default"),
         ({"max_grad_norm": 0.5}, r"max_grad_norm 1\.0"),
@@ -263,7 +263,7 @@ SCRIPT = """
 
     torch.manual_seed(1)
     model = GPT(11, context=7, layers=2, heads=3, dim=6, dropout=0.1)
-    batches = Windows(torch.arange(300) % 11, length=7, batch=4)
+    batches = Windows(torch.arange(300) % 11, length=7, batch_size=4)
     options = {"checkpoint_dir": sys.argv[1], "checkpoint_every": 3, "device": "cpu", "progress": False}
     for step in fit(model, batches, 60, **options):
         print(step.step, flush=True)

@@ -19,7 +19,7 @@ def code(source, *tags):
 
 
 def unbound(*cells, comparisons=False):
-    return [each.text for each in prose.figures(lesson(*cells), comparisons) if not each.bound]
+    return [each.text for each in prose.quantities(lesson(*cells), comparisons) if not each.bound]
 
 
 def test_state_displays_markdown_and_text():

@@ -103,13 +103,13 @@ def assert_same_maps(plain, made, head):
 
 
 @pytest.mark.parametrize("name", ["plain", "causal", "padded", "added", "gaps by head", "bias, lowest", "groups"])
-def test_allowed_blocks_match_allowed_cells(name):
+def test_pooled_mask_matches_allowed_cells(name):
     with capture(MODELS[name], lazy=True) as seen:
         MODELS[name]()
     for text in range(TEXTS):
         (layer,) = AttentionMaps.from_capture(seen, batch=text).layers
         for head, block in ((head, block) for head in (0, 4) for block in (1, 2, 3, 5)):
-            allowed, found = layer.allowed(head), layer.allowed_blocks(head, block)
+            allowed, found = layer.allowed(head), layer.pooled_mask(head, block)
             if allowed is None:
                 assert found is None
                 continue

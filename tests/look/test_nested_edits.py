@@ -89,6 +89,6 @@ def test_finding_heads_under_an_edit_scores_the_edited_pattern():
     torch.manual_seed(3)
     gpt, ids = models.GPT(11, layers=2, heads=3, dim=12), torch.randint(0, 11, (2, 8))
     with look.capture(gpt, [], edit={"blocks.1.attention.pattern": look.edits.zero(head=1)}):
-        found = study.score_heads(gpt, [ids], ["previous"], progress=False)["previous"].means
+        found = study.mean_head_scores(gpt, [ids], ["previous"], progress=False)["previous"].means
     assert found[1, 1] == 0
     assert (found[0] > 0).all()

@@ -24,7 +24,7 @@ LANGUAGE = {  # models of the next token: no position sees a later one
     "GPT, relative": partial(models.GPT, VOCAB_SIZE, context=SOURCE, positions=positions.Relative, **SMALL),
     "sparse": partial(models.SparseTransformer, VOCAB_SIZE, context=SOURCE, stride=3, **SMALL),
     "sparse, heads apart": partial(
-        models.SparseTransformer, VOCAB_SIZE, context=SOURCE, stride=3, pattern=[masks.window, masks.dilated], **SMALL
+        models.SparseTransformer, VOCAB_SIZE, context=SOURCE, stride=3, make_mask=[masks.window, masks.dilated], **SMALL
     ),
     "Transformer-XL": partial(models.TransformerXL, VOCAB_SIZE, memory=4, **SMALL),
     "LSTMN": partial(models.LSTMN, VOCAB_SIZE, dim=DIM, hidden=5),

@@ -19,8 +19,8 @@ MODELS = {
     "gpt, post-norm": partial(GPT, **SHAPE, residual=post_norm),
     "gpt, strided": partial(GPT, **SHAPE, mask=masks.strided(3), positions=positions.Rotary),
     "sparse": partial(SparseTransformer, stride=3, **SHAPE),
-    "sparse, fixed": partial(SparseTransformer, stride=3, pattern=masks.fixed, **SHAPE),
-    "sparse, split": partial(SparseTransformer, stride=3, pattern=[masks.window, masks.dilated], **SHAPE),
+    "sparse, fixed": partial(SparseTransformer, stride=3, make_mask=masks.fixed, **SHAPE),
+    "sparse, split": partial(SparseTransformer, stride=3, make_mask=[masks.window, masks.dilated], **SHAPE),
     "rnn": partial(RecurrentLM, cell=RNN, layers=2, dim=3, hidden=5),
     "lstm": partial(RecurrentLM, dim=3, hidden=5),
     "two lstms": partial(RecurrentLM, layers=2, dim=3, hidden=5),
@@ -74,7 +74,7 @@ def test_generation_is_identical_with_and_without_cache(name):
 @pytest.mark.parametrize("name", ["rnn", "lstm", "lstmn", "convolution 4 2 2"])
 def test_training_reduces_the_loss(name):
     torch.manual_seed(1)
-    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
+    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch_size=8)
     steps = list(learn.fit(MODELS[name](11), windows, 60, lr=0.05, device="cpu", progress=False))
     assert steps[-1].loss < 0.5 * steps[0].loss
 

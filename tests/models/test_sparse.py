@@ -25,7 +25,7 @@ def allows(name, head, query, key, stride):
 
 
 def sparse(name="strided", kind=SparseTransformer, **parts):
-    shape = {"stride": 3, "context": 11, "layers": 2, "heads": 3, "dim": 6, "pattern": PATTERNS[name]}
+    shape = {"stride": 3, "context": 11, "layers": 2, "heads": 3, "dim": 6, "make_mask": PATTERNS[name]}
     return build(kind, 13, **{**shape, **parts})
 
 
@@ -56,10 +56,10 @@ def test_sparse_transformer_matches_reference(name):
 
 def test_causal_mask_is_added_only_to_non_causal_patterns():
     assert repr(sparse("split").mask) == "(causal & per_head(window(3), dilated(3)))"
-    assert repr(sparse(pattern=masks.window).mask) == "(causal & window(3))"
+    assert repr(sparse(make_mask=masks.window).mask) == "(causal & window(3))"
     assert repr(sparse("fixed").mask) == repr(masks.fixed(3))
     with pytest.raises(ValueError, match="at least one mask"):
-        sparse(pattern=[])
+        sparse(make_mask=[])
 
 
 @patterned

@@ -97,7 +97,7 @@ def test_gradients_match_long_pass_with_detached_past():
 @torch.no_grad()
 def test_segment_recurrent_loss_matches_one_long_pass():
     model, ids = transformer(), IDS.flatten()[:21]
-    streams, carried = text.Streams(ids, length=5, batch=2), losses.SegmentRecurrentLoss()
+    streams, carried = text.Streams(ids, length=5, batch_size=2), losses.SegmentRecurrentLoss()
     assert len(streams) == 2
     (first, first_count), (second, second_count) = (carried(model, streams[step]) for step in range(2))
     rows = torch.stack((ids[:11], ids[10:21]))
@@ -113,7 +113,7 @@ def test_segment_recurrent_loss_matches_one_long_pass():
 def test_segment_recurrent_loss_keeps_a_memory_per_stream():
     model, streams, carried = (
         transformer(),
-        text.Streams(IDS.flatten(), length=3, batch=2),
+        text.Streams(IDS.flatten(), length=3, batch_size=2),
         losses.SegmentRecurrentLoss(),
     )
     together = [carried(model, streams[step])[0] for step in range(3)]
@@ -130,7 +130,7 @@ def totals(carried, streams, steps, model):
 
 @pytest.mark.parametrize("begun", [[], [0], [0, 1], [0, 1, 2]])
 def test_segment_recurrent_loss_resets_when_a_stream_restarts(begun):
-    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
+    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch_size=2)
     carried = losses.SegmentRecurrentLoss()
     totals(carried, streams, begun, model)
     assert totals(carried, streams, range(3), model) == totals(losses.SegmentRecurrentLoss(), streams, range(3), model)
@@ -138,11 +138,11 @@ def test_segment_recurrent_loss_resets_when_a_stream_restarts(begun):
 
 
 def test_segment_recurrent_loss_ignores_stale_memory():
-    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
+    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch_size=2)
     gone_by, fresh = losses.SegmentRecurrentLoss(), losses.SegmentRecurrentLoss()
     totals(gone_by, streams, [0], model)
     assert totals(gone_by, streams, [2], model) == totals(fresh, streams, [2], model)
-    one = text.Streams(IDS.flatten(), length=3, batch=1)
+    one = text.Streams(IDS.flatten(), length=3, batch_size=1)
     mixed = losses.SegmentRecurrentLoss()
     totals(mixed, streams, [0], model)
     assert totals(mixed, one, [1], model) == totals(losses.SegmentRecurrentLoss(), one, [1], model)

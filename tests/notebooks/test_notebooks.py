@@ -163,7 +163,7 @@ def test_notebook_is_mostly_prose_with_short_functions(book):
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
 def test_every_figure_in_prose_is_bound_to_code(book):
-    assert [each for each in prose.figures(read(book)) if not each.bound] == []
+    assert [each for each in prose.quantities(read(book)) if not each.bound] == []
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)

@@ -24,7 +24,7 @@ from studio_pages import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
-from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.formatting import format_number, percent
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -368,7 +368,7 @@ def tables(page):
 
 
 def format_value(value):
-    return formatted(value)
+    return format_number(value)
 
 
 def test_table_cursor_and_exports_agree(open_interact, new_page, tmp_path):
@@ -544,7 +544,7 @@ def test_boolean_cells_by_click_drag_and_keyboard_match_torch(open_interact):
     table, row = torch.eye(3).bool(), torch.tensor([True, False, True])
     cells = {
         "table": view.controls.cells(table, list("abc"), list("xyz")),
-        "row": view.controls.cells(row, cols=["p", "q", "r"]),
+        "row": view.controls.cells(row, columns=["p", "q", "r"]),
     }
     page = open_interact(view.interact(counted, draw={"rows": view.draw.bars("table")}, **cells))
     check_outputs(page, counted(table, row))
@@ -734,7 +734,7 @@ def test_stack_summary_compares_sum_with_budget(open_interact, tmp_path):
 
 
 def test_cells_are_clamped_to_stated_limits(open_interact):
-    stars = view.controls.cells([3.0, 5.0], cols=["one", "two"], step=0.5, limits=(0.5, 5.0))
+    stars = view.controls.cells([3.0, 5.0], columns=["one", "two"], step=0.5, limits=(0.5, 5.0))
     page = open_interact(view.interact(lambda stars: stars * 1, stars=stars))
     assert "0.5 to 5, in steps of 0.5" in page.locator(".control").inner_text()
     page.get_by_role("button", name="two: 5").focus()

@@ -33,7 +33,7 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.layers import masks, positions
-from tfviz.view.figures.palette import axis_labels
+from tfviz.view.figures.palette import tick_labels
 
 pytest_plugins = ["browser"]
 
@@ -299,7 +299,7 @@ BROWSERS = BITE[9:11]  # an emoji and Chinese letters, for which matplotlib may 
 
 def expected_labels():
     """The words as all pictures show them; `BROWSERS` as the page does, whatever faces matplotlib has found."""
-    texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in axis_labels(BITE)]
+    texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in tick_labels(BITE)]
     return [word if word in BROWSERS else text for word, text in zip(BITE, texts)]
 
 

@@ -33,7 +33,7 @@ LONG_NAMED = {
 }
 LONG_TITLED = {
     "masks": lambda: view.masks({name: long_named_rule(number) for name, number in SENTENCES.items()},
-                                use=dict.fromkeys(SENTENCES, "all")),
+                                roles=dict.fromkeys(SENTENCES, "all")),
     "groups": lambda: view.groups(**{name: maps(2, 2, 5, 5, seed=seed) for name, seed in SENTENCES.items()}),
     "steps": lambda: view.steps({name: maps(2, 2, 5, 5, seed=seed) for name, seed in SENTENCES.items()}),
     "positions": lambda: view.positions({name: torch.eye(5, 8) for name in SENTENCES}),

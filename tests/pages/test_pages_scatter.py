@@ -9,7 +9,7 @@ from browser import goto_view, press, status_text, takes, wait_until_drawn
 from PIL import Image
 
 from tfviz import view
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 
 pytest_plugins = ["browser"]
 
@@ -33,10 +33,8 @@ def test_mouse_reads_nearest_point(page, tmp_path):
     box = page.locator("canvas").bounding_box()
     for (x, y), name, (longitude, latitude) in zip(svg_points(page, tmp_path), NAMES, GRID.tolist(), strict=True):
         page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
-        assert (
-            status_text(page)
-            == f"“{name.replace(chr(9), ' ')}”  longitude {formatted(longitude)}, latitude {formatted(latitude)}"
-        )
+        place = f"longitude {format_number(longitude)}, latitude {format_number(latitude)}"
+        assert status_text(page) == f"“{name.replace(chr(9), ' ')}”  {place}"
     page.mouse.move(box["x"] + 130, box["y"] + 5)
     assert status_text(page) == ""
 

@@ -11,7 +11,7 @@ from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyAttention
-from tfviz.view.figures.formatting import formatted, percent
+from tfviz.view.figures.formatting import format_number, percent
 
 pytest_plugins = ["browser"]
 ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]
@@ -53,7 +53,7 @@ def test_omitted_weights_are_reported_in_cells_and_note(open_view):
     assert len(places) == 9 * 12
     for (row, col), text in places.items():
         if col in expected[row].topk(2).indices:
-            assert text == formatted(expected[row, col])
+            assert text == format_number(expected[row, col])
         else:
             amount = float(re.fullmatch("left out; all that is left out of this row holds (.*)", text)[1])
             assert abs(amount - rest[row]) < 0.01

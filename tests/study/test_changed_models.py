@@ -114,7 +114,7 @@ ANALYSES = {
     "attribute": lambda m, b, a: study.attribute(m, IDS, target=METRIC),
     "attribute by head": lambda m, b, a: study.attribute(m, IDS, target=METRIC, each="head"),
     "means": lambda m, b, a: study.mean_activations(m, [IDS]),
-    "heads": lambda m, b, a: study.score_heads(m, [IDS], ["previous"])["previous"].means,
+    "heads": lambda m, b, a: study.mean_head_scores(m, [IDS], ["previous"])["previous"].means,
 }
 
 

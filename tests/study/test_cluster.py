@@ -10,7 +10,7 @@ import torch
 from study_models import FAMILIES, VOCAB_SIZE, build
 from torch import nn
 
-from tfviz.study import HeadScores, Inputs, aggregate, score_heads
+from tfviz.study import HeadScores, Inputs, aggregate, mean_head_scores
 from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
 
@@ -62,7 +62,7 @@ def test_rows_and_a_measure_that_is_a_lambda(client):
             aggregate(gpt2, rows, measure, batch_size=2, progress=False, **more) for more in ({"client": client}, {})
         )
         check_equal(*({"": one} if not isinstance(one, dict) else one for one in (found, alone)))
-    check_equal(*(score_heads(gpt(), [DATA], progress=False, **more) for more in ({"client": client}, {})))
+    check_equal(*(mean_head_scores(gpt(), [DATA], progress=False, **more) for more in ({"client": client}, {})))
 
 
 def test_no_more_batches_are_sent_than_workers_need(client):

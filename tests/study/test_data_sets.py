@@ -51,7 +51,7 @@ def check(found, expected, top=5):
     for layer, head in numpy.ndindex(expected.shape[1:]):
         column = numpy.where(numpy.isnan(expected[:, layer, head]), -numpy.inf, expected[:, layer, head])
         best = [int(text) for text in numpy.argsort(-column, kind="stable") if column[text] > -numpy.inf][:top]
-        examples = found.examples(str(layer), str(head))
+        examples = found.top_texts(str(layer), str(head))
         assert [text for text, _ in examples] == best
         assert [value for _, value in examples] == pytest.approx(column[best].tolist(), abs=1e-6)
 
@@ -123,13 +123,13 @@ def test_missing_values_are_nan():
     )
     assert found.mean.values.isnan().all()
     assert found.variance.values.isnan().all()
-    assert found.examples("0") == []
+    assert found.top_texts("0") == []
     one = aggregate(gpt(), DATA[:1].split(1), lambda seen, inputs: torch.tensor([3.0]), progress=False)
     assert one.mean.values == 3
     assert one.variance.values.isnan()
-    assert one.examples() == [(0, 3.0)]
+    assert one.top_texts() == [(0, 3.0)]
     with pytest.raises(ValueError, match="there are 1 labels; give one for each axis"):
-        one.examples("0")
+        one.top_texts("0")
 
 
 def test_over_resumes_after_interruption(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ from study_models import FAMILIES, IDS, SMALL, VOCAB_SIZE, build, config
 from tfviz import learn, models
 from tfviz.look import AttentionMaps, capture, measures
 from tfviz.look.head_scores import SCORE_KINDS, Marks
-from tfviz.study import HeadScores, Inputs, MapStore, compare, maps_during_training, score_heads
+from tfviz.study import HeadScores, Inputs, MapStore, compare, maps_during_training, mean_head_scores
 from tfviz.text import Windows
 
 TEXTS = [[3, 5, 3, 5, 3, 8], [7, 7, 2, 7], [1, 2, 3, 1, 2]]
@@ -44,12 +44,12 @@ def test_padded_batch_scores_match_single_texts(side):
     batch = padded(texts, "left" if side == "left" else "right")
     if side == "none":
         del batch["attention_mask"]
-    found = score_heads(model, [batch], progress=False)
+    found = mean_head_scores(model, [batch], progress=False)
     scores = [measures.head_scores(single(model, text)) for text in texts]
     for kind in measures.SCORE_KINDS:
         each = torch.stack([score[kind] for score in scores])
         torch.testing.assert_close(found[kind].mean.values, each.nanmean(0), rtol=0, atol=1e-5)
-        best = dict(found[kind].examples("1", "2"))
+        best = dict(found[kind].top_texts("1", "2"))
         for text, score in enumerate(each[:, 1, 2].tolist()):
             assert (text not in best) if score != score else best[text] == pytest.approx(score, abs=1e-5)
     with torch.no_grad():
@@ -60,7 +60,7 @@ def test_padded_batch_scores_match_single_texts(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_even_attention_baseline_matches_reference(side):
     batch = padded(TEXTS, "left" if side == "left" else "right")
-    found = score_heads(gpt2(), [batch], ["previous", "first", "induction", "current"], progress=False)
+    found = mean_head_scores(gpt2(), [batch], ["previous", "first", "induction", "current"], progress=False)
     expected = {}
     for text in TEXTS:
         count = len(text)
@@ -78,7 +78,7 @@ def test_even_attention_baseline_matches_reference(side):
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_leave_out_first_matches_reference(side):
     model = gpt2()
-    found = score_heads(model, [padded(TEXTS, side)], ["previous"], ignore_first_key=True, progress=False)
+    found = mean_head_scores(model, [padded(TEXTS, side)], ["previous"], ignore_first_key=True, progress=False)
     each = []
     for text in TEXTS:
         weights = single(model, text).weights
@@ -112,7 +112,7 @@ class TwoHeads(torch.nn.Module):
 def test_induction_score_excludes_fixed_offset_heads(ignore_first_key):
     def scores(*periods):
         texts = [torch.stack([torch.randperm(50)[:period] for _ in range(4)]).repeat(1, 2) for period in periods]
-        found = score_heads(TwoHeads(), texts, ["induction"], ignore_first_key=ignore_first_key, progress=False)
+        found = mean_head_scores(TwoHeads(), texts, ["induction"], ignore_first_key=ignore_first_key, progress=False)
         return found["induction"].mean.values.flatten().tolist()
 
     torch.manual_seed(0)
@@ -135,7 +135,7 @@ def test_query_without_marked_keys_is_not_counted(kind):
             return scores[:, None].softmax(-1) @ self.values(ids)[:, None]
 
     ids = torch.tensor([[3, 5, 3, 7, 5, 7]])
-    found = score_heads(Looks(), [ids], [kind], ignore_first_key=True, progress=False)[kind].mean.values.item()
+    found = mean_head_scores(Looks(), [ids], [kind], ignore_first_key=True, progress=False)[kind].mean.values.item()
     assert found != found if kind == "first" else found == pytest.approx(1)
 
 
@@ -148,7 +148,7 @@ def test_find_heads_supports_custom_kinds(side):
         return cells.tril()
 
     model = gpt2()
-    found = score_heads(model, [padded(TEXTS, side)], {"after seven": after_seven}, progress=False)["after seven"]
+    found = mean_head_scores(model, [padded(TEXTS, side)], {"after seven": after_seven}, progress=False)["after seven"]
     weights = single(model, TEXTS[1]).weights
     weights = weights if isinstance(weights, torch.Tensor) else torch.stack(list(weights))
     expected = [weights[..., 1, 1], weights[..., 2, 1] + weights[..., 2, 2], weights[..., 3, 1] + weights[..., 3, 2]]
@@ -207,19 +207,19 @@ def test_find_heads_rejects_invalid_kinds_and_inputs():
         lambda ids: torch.ones(2, 6, 6, dtype=torch.bool),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=r"own marks .*; it must return a mask"):
-            score_heads(gpt2(), [IDS], {"own": kind}, progress=False)
+            mean_head_scores(gpt2(), [IDS], {"own": kind}, progress=False)
     t5 = build(*FAMILIES["T5"][:2])
     for decoded in (IDS, IDS[:, :4]):  # of the encoder's length, too
         batch = {"input_ids": IDS, "decoder_input_ids": decoded}
         with pytest.raises(
             ValueError, match=r"EncDecAttention\.pattern is cross-attention; heads are scored on self-attention"
         ):
-            score_heads(t5, [batch], sites="decoder.*.EncDecAttention.pattern", progress=False)
+            mean_head_scores(t5, [batch], sites="decoder.*.EncDecAttention.pattern", progress=False)
     vit = build(*FAMILIES["ViT"][:2])
     with pytest.raises(ValueError, match="the batch has no ids"):
-        score_heads(vit, [{"pixel_values": torch.ones(2, 3, 8, 8)}], progress=False)
+        mean_head_scores(vit, [{"pixel_values": torch.ones(2, 3, 8, 8)}], progress=False)
     batch = {"input_ids": IDS, "attention_mask": torch.ones(3, 1, 6, 6).tril().bool()}
-    found = [score_heads(gpt2(), [given], progress=False)["previous"].mean.values for given in (batch, IDS)]
+    found = [mean_head_scores(gpt2(), [given], progress=False)["previous"].mean.values for given in (batch, IDS)]
     torch.testing.assert_close(*found)
 
 
@@ -236,7 +236,7 @@ def test_decoder_heads_are_scored_on_decoder_ids(masked, length):
     if masked:
         batch["decoder_attention_mask"] = DECODED_MASK
     sites = ["encoder.*.pattern", "decoder.*.SelfAttention.pattern"]
-    found = score_heads(model, [batch], ["previous", "duplicate"], sites=sites, progress=False)
+    found = mean_head_scores(model, [batch], ["previous", "duplicate"], sites=sites, progress=False)
     with torch.no_grad(), capture(model, sites) as seen:
         model(**batch)
     expected = {"previous": [], "duplicate": []}
@@ -259,7 +259,7 @@ def test_decoder_heads_are_scored_on_decoder_ids(masked, length):
 def test_find_heads_supports_the_transformer_decoder():
     model = models.Transformer(VOCAB_SIZE, VOCAB_SIZE, layers=2, heads=3, dim=12)
     sites = [site for site in _sites(model, (IDS, DECODED)) if site.startswith("decoder") and "cross" not in site]
-    found = score_heads(model, [(IDS, DECODED)], ["previous"], sites=sites, progress=False)["previous"].mean.values
+    found = mean_head_scores(model, [(IDS, DECODED)], ["previous"], sites=sites, progress=False)["previous"].mean.values
     with torch.no_grad(), capture(model.eval(), sites) as seen:
         model(IDS, DECODED)
     hand = [weights.diagonal(-1, 2, 3).mean((0, 2)) for weights in seen.values()]
@@ -319,7 +319,7 @@ def test_compare_rejects_incompatible_models_and_sites(tmp_path):
 def trained(filmed):
     torch.manual_seed(0)
     gpt = models.GPT(VOCAB_SIZE, layers=1, heads=2, dim=4, context=6, dropout=0.3)
-    batches = Windows(torch.arange(90) % VOCAB_SIZE, length=5, batch=3)
+    batches = Windows(torch.arange(90) % VOCAB_SIZE, length=5, batch_size=3)
     torch.manual_seed(7)
     steps, losses, modes = learn.fit(gpt, batches, 7, progress=False), [], []
 

@@ -33,7 +33,7 @@ def prompts(name, ids, expanded):
 def analyses(model, name, expanded):
     clean, corrupt = prompts(name, IDS, expanded), prompts(name, OTHER, expanded)
     call = {"metric": metric, "progress": False}
-    heads = study.score_heads(model, [dict(reversed(clean.items()))], ["previous", "two back"], progress=False)
+    heads = study.mean_head_scores(model, [dict(reversed(clean.items()))], ["previous", "two back"], progress=False)
     other = build(*FAMILIES[name][:2])
     torch.nn.init.normal_(next(other.parameters()))
     yield model(**clean).logits.detach()

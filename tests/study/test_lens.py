@@ -82,7 +82,7 @@ def test_lens_positions_are_named_by_their_ids(name):
     kind = KINDS[name]
     prompt = {**kind[2]}
     prompt["attention_mask"] = prompt.pop("attention_mask")  # the last, as a tokenizer has it
-    table = lens(build(*kind[:2]), prompt, names=lambda ids: [f"<{number}>" for number in ids], token=3, top_k=2)
+    table = lens(build(*kind[:2]), prompt, to_tokens=lambda ids: [f"<{number}>" for number in ids], token=3, top_k=2)
     own = DECODED if name == "T5" else IDS[:1]
     assert list(table.axes["position"]) == [f"<{number}>" for number in own[0].tolist()]
     assert table.tokens == [[[f"<{number}>" for number in cell] for cell in layer] for layer in table.ids.tolist()]
@@ -157,7 +157,7 @@ def test_lens_restores_the_model():
     model.transformer.h[1].forward = wrapper
     lens(model, ONE)
     with pytest.raises(ZeroDivisionError):
-        lens(model, ONE, names=lambda ids: 1 / 0)
+        lens(model, ONE, to_tokens=lambda ids: 1 / 0)
     assert model.transformer.h[1].forward is wrapper
     assert "forward" not in vars(model.transformer.h[0])
     assert model.training
@@ -194,13 +194,13 @@ def test_lens_of_a_batch_matches_single_texts(name, tmp_path, monkeypatch):
         prompt["decoder_input_ids"] = decoded
     named = lambda ids: [f"<{number}>" for number in ids]  # noqa: E731
     monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 40)
-    batch = lens(model, prompt, names=named, top_k=3)
+    batch = lens(model, prompt, to_tokens=named, top_k=3)
     monkeypatch.undo()
     batch = Table.load(batch.save(tmp_path / "lens"))
     assert list(batch.axes) == ["text", "layer", "position"]
     assert batch.values.shape == (3, 3, 4 if name == "T5" else 6)
     for number in range(3):
-        one = lens(model, {key: value[number : number + 1] for key, value in prompt.items()}, names=named, top_k=3)
+        one = lens(model, {key: value[number : number + 1] for key, value in prompt.items()}, to_tokens=named, top_k=3)
         part = batch.text(number)
         torch.testing.assert_close(part.values, one.values, equal_nan=True)
         words = (MASK[number] == 1) if name != "T5" else torch.ones(4, dtype=torch.bool)

@@ -139,7 +139,7 @@ def test_means_by_position_of_unequal_lengths_raise():
 
 
 def previous(model, batch):
-    return study.score_heads(model, [batch], ["previous"], progress=False)["previous"].mean.values
+    return study.mean_head_scores(model, [batch], ["previous"], progress=False)["previous"].mean.values
 
 
 @pytest.mark.parametrize(("name", "kind"), one_at_a_time(["GPT-2", "Llama", "BERT", "T5"], [tuple, list]))
@@ -173,7 +173,7 @@ def test_equivalent_masks_give_the_same_scores():
 
 def test_image_heads_are_scored_by_kinds_without_tokens():
     model, pictures = built("ViT"), torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    found = study.score_heads(model, [pictures], ["first", "previous", "current", "two back"], progress=False)
+    found = study.mean_head_scores(model, [pictures], ["first", "previous", "current", "two back"], progress=False)
     with torch.no_grad(), look.capture(model) as seen:
         model(pictures)
     patterns = torch.stack(list(seen.values()), 1)  # [text, layer, head, query, key]
@@ -188,13 +188,13 @@ def test_image_heads_are_scored_by_kinds_without_tokens():
     torch.testing.assert_close(found["first, uniform attention"].mean.values, torch.full((2, 4), 0.2))
     for kinds in (["first", "duplicate"], ["induction"], {"mine": lambda ids: ids[:, :, None] == ids[:, None]}):
         with pytest.raises(ValueError, match=r"the batch has no ids \[batch, position\], by which tokens are compared"):
-            study.score_heads(model, [pictures], kinds, progress=False)
+            study.mean_head_scores(model, [pictures], kinds, progress=False)
 
 
 def test_kind_without_cells_warns():
     model = built("GPT-2")
     with pytest.warns(UserWarning, match="no text has a cell of 'induction', 'none': their scores are NaN") as told:
-        found = study.score_heads(
+        found = study.mean_head_scores(
             model,
             [torch.tensor([[1, 2, 3, 4]])],
             {"induction": look.head_scores.SCORE_KINDS["induction"], "none": lambda ids: torch.zeros(1, 4, 4) > 0,
@@ -204,7 +204,7 @@ def test_kind_without_cells_warns():
     assert len(told) == 1
     assert found["induction"].mean.values.isnan().all()
     assert found["previous"].mean.values.isfinite().all()
-    everything = study.score_heads(
+    everything = study.mean_head_scores(
         model, [torch.tensor([[1, 2, 3, 4]])], progress=False
     )  # of all kinds, some lack cells
     assert everything["induction"].mean.values.isnan().all()

@@ -113,7 +113,7 @@ READERS = {
     "patch_path": lambda model, prompt: CALLS["patch_path"](model, prompt, prompt, study.logit(5)),
     "attribute": lambda model, prompt: CALLS["attribute"](model, prompt, prompt, study.logit(5)),
     "lens": study.lens,
-    "score_heads": lambda model, prompt: study.score_heads(model, [prompt], ["previous"], progress=False),
+    "mean_head_scores": lambda model, prompt: study.mean_head_scores(model, [prompt], ["previous"], progress=False),
     "mean_activations": lambda model, prompt: study.mean_activations(model, [prompt], progress=False),
 }
 
@@ -156,7 +156,7 @@ INVALID_IDS = [
 
 @pytest.mark.parametrize(
     ("call", "named", "invalid"),
-    one_at_a_time(["patch", "attribute", "lens", "score_heads"], [False, True], INVALID_IDS),
+    one_at_a_time(["patch", "attribute", "lens", "mean_head_scores"], [False, True], INVALID_IDS),
 )
 def test_invalid_ids_raise_before_the_model_runs(call, named, invalid):
     model, (ids, error, message) = built("GPT-2"), invalid
@@ -170,7 +170,7 @@ def test_float_tokens_and_positions_raise():
     for name, call in (
         ("token", lambda: study.log_probability(bad)),
         ("position", lambda: study.log_probability(2, position=bad)),
-        ("other", lambda: study.logit_difference(2, bad)),
+        ("incorrect", lambda: study.logit_difference(2, bad)),
     ):
         with pytest.raises(TypeError, match=f"{name} is .*; give "):
             call()

@@ -10,8 +10,9 @@ from babel.dates import format_date, format_skeleton
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import synthetic_reviews, tasks
-from tfviz.text.tasks import copy, dates, numbers, reverse, reviews, sort
+from tfviz.text import tasks
+from tfviz.text.synthetic_reviews import ADJECTIVES, INTENSIFIERS, NEGATIONS
+from tfviz.text.tasks import copy, dates, numbers, reverse, sort, synthetic_reviews
 
 quick = settings(max_examples=15, deadline=None)
 seeds = st.integers(0, 2**32)
@@ -19,7 +20,7 @@ ORDER = {"en": "Mdy", "de": "dMy", "fr": "dMy", "zh": "yMd"}
 MADE = {
     **{f"dates {source}-{target}": (dates, source, target) for source in ORDER for target in ("iso", "de", "zh")},
     **{f"numbers {language}": (numbers, language) for language in ("en", "de", "fr", "ja")},
-    **{task.__name__: (task,) for task in (copy, reverse, sort, reviews)},
+    **{task.__name__: (task,) for task in (copy, reverse, sort, synthetic_reviews)},
 }
 made = pytest.mark.parametrize("name", MADE)
 
@@ -72,9 +73,9 @@ def test_examples_depend_only_on_the_seed(name):
 @given(seed=seeds)
 def test_words_have_no_whitespace_and_links_are_in_range(name, seed):
     for example in make(name, 3, seed):
-        words = example.words if name == "reviews" else example.source + example.target
+        words = example.words if name == "synthetic_reviews" else example.source + example.target
         assert all(word == "".join(word.split()) != "" for word in words)
-        if name != "reviews":
+        if name != "synthetic_reviews":
             places = {(t, s) for t in range(len(example.target)) for s in range(len(example.source))}
             assert example.gold <= places
 
@@ -230,7 +231,7 @@ def test_copy_covers_all_lengths_and_letters():
 def strength(clause):
     """From the right: the adjective, then what turns or scales it."""
     *before, adjective = clause
-    value = synthetic_reviews.ADJECTIVES[adjective]
+    value = ADJECTIVES[adjective]
     for word in reversed(before):
         value *= {"very": 2, "slightly": 1 / 2, "not": -1 / 2, "never": -1}[word]
     return value
@@ -245,10 +246,10 @@ def clauses(review):
 @quick
 @given(seeds)
 def test_review_grade_is_the_sum_of_clauses_and_of_cues(seed):
-    telling = {*synthetic_reviews.ADJECTIVES, *synthetic_reviews.INTENSIFIERS, *synthetic_reviews.NEGATIONS}
-    for review in reviews(5, seed=seed):
+    telling = {*ADJECTIVES, *INTENSIFIERS, *NEGATIONS}
+    for review in synthetic_reviews(5, seed=seed):
         for word, cue in zip(review.words, review.cues, strict=True):
-            assert cue == synthetic_reviews.ADJECTIVES.get(word, cue)
+            assert cue == ADJECTIVES.get(word, cue)
             assert (cue != 0) == (word in telling)
         said, joints = clauses(review)
         strengths = [strength(clause) for clause in said]
@@ -273,7 +274,7 @@ PHRASES = {
 
 def test_review_phrases_match_hand_written_cues():
     found = {}
-    for review in reviews(4000):
+    for review in synthetic_reviews(4000):
         cues = " ".join(f"{word}:{cue}" for word, cue in zip(review.words, review.cues))
         for clause in re.split(r" (?:and|but|although):0.0 ", cues):
             words, values = zip(*(pair.split(":") for pair in clause.split()[3:]))
@@ -283,12 +284,12 @@ def test_review_phrases_match_hand_written_cues():
 
 
 def test_bag_of_words_errs_only_on_modified_words():
-    drawn = reviews(2000)
+    drawn = synthetic_reviews(2000)
     wrong = []
     for review in drawn:
-        total = sum(synthetic_reviews.ADJECTIVES.get(word, 0) for word in review.words)
+        total = sum(ADJECTIVES.get(word, 0) for word in review.words)
         if (total > 0) != review.label:
             wrong.append(review)
     assert 0.1 < len(wrong) / len(drawn) < 0.5
-    assert all({*synthetic_reviews.INTENSIFIERS, *synthetic_reviews.NEGATIONS} & set(review.words) for review in wrong)
+    assert all({*INTENSIFIERS, *NEGATIONS} & set(review.words) for review in wrong)
     assert 0.4 < sum(review.label for review in drawn) / len(drawn) < 0.6

@@ -89,7 +89,7 @@ def test_small_integer_dtypes_yield_int64_batches(kind):
 
 
 def test_windows_reach_both_ends_of_the_text():
-    drawn = Windows(torch.arange(5), length=3, batch=64)[0][0]
+    drawn = Windows(torch.arange(5), length=3, batch_size=64)[0][0]
     assert set(drawn[:, 0].tolist()) == {0, 1}
 
 
@@ -109,7 +109,7 @@ def test_in_order_covers_the_text_once(size, length, batch):
 
 def test_growing_windows_match_windows_of_their_length():
     ids = torch.arange(40)
-    growing = GrowingWindows(ids, length=11, batch=3, steps=7, seed=2)
+    growing = GrowingWindows(ids, length=11, batch_size=3, steps=7, seed=2)
     lengths = {0: (2, 12), 1: (2, 12), 2: (2, 12), 3: (5, 6), 4: (5, 6), 5: (11, 3), 6: (11, 3), 90: (11, 3)}
     for step, (length, batch) in lengths.items():
         inputs, targets = growing[step]
@@ -119,7 +119,7 @@ def test_growing_windows_match_windows_of_their_length():
 
 
 def test_repeated_tokens_repeat_random_blocks():
-    repeats = RepeatedTokens(vocab_size=11, length=13, batch=200, block=(3, 5), seed=2)
+    repeats = RepeatedTokens(vocab_size=11, length=13, batch_size=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
     assert inputs.shape == targets.shape == (200, 13)
     assert inputs[:, 1:].equal(targets[:, :-1])
@@ -129,4 +129,4 @@ def test_repeated_tokens_repeat_random_blocks():
     assert inputs.unique().tolist() == list(range(11))
     assert inputs.equal(repeats[4][0])
     assert not inputs.equal(repeats[5][0])
-    assert not inputs.equal(RepeatedTokens(vocab_size=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+    assert not inputs.equal(RepeatedTokens(vocab_size=11, length=13, batch_size=200, block=(3, 5), seed=3)[4][0])

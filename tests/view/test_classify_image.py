@@ -182,7 +182,7 @@ WRONG = [
     ({"labels": ["a", "b"]}, "labels has 2 names, and for one picture the model returns numbers of the shape [1, 3]"),
     ({"labels": ["a", "b", "b"]}, "with a duplicate"),
     ({"grid": (2, 5)}, "the patches of ViT cannot be found: its 13 tokens fit no 2 × 5 patches of 6 × 8 pixels"),
-    ({"grid": (0, 5)}, "rows is 0"),
+    ({"grid": (0, 5)}, "grid[0] is 0"),
     ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention was captured in it; give a vision"),
     ({"model": nn.Flatten()}, "Flatten has no weights"),
     ({"image": Image.new("RGB", (60, 60))}, "image is 60 × 60, and the model's pixels 8 × 6"),

@@ -124,6 +124,6 @@ def test_short_log_axis_ends_at_a_number_that_is_written(numbers, settings, ends
 @pytest.mark.parametrize(("count", "rows"), [(2, [2]), (3, [3]), (4, [2, 2]), (5, [3, 2]), (7, [3, 3, 1])])
 def test_frames_stand_in_rows_of_about_equal_length(count, rows):
     frames = {f"step {n}": AttentionMaps(torch.rand(1, 1, 4, 4)) for n in range(count)}
-    figure = view.steps(frames, drawn=list(frames)).figure()
+    figure = view.steps(frames, static_steps=list(frames)).figure()
     tops = [round(axes.get_subplotspec().rowspan.start) for axes in figure.axes[:count]]
     assert [tops.count(row) for row in range(len(rows))] == rows

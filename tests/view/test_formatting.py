@@ -8,12 +8,12 @@ from decimal import Decimal
 import pytest
 
 from tfviz.view.figures import formatting
-from tfviz.view.figures.formatting import at_most
+from tfviz.view.figures.formatting import format_upper_bound
 
 pytest_plugins = ["node"]
 # function of both sides, its arguments, what is written
 CASES = {
-    "formatted": [
+    "format_number": [
         ([0.3141], "0.31"), ([0.5], "0.5"), ([0.0], "0"), ([-0.0], "0"), ([1.0], "1"), ([-1.0], "−1"),
         ([0.125], "0.13"), ([-0.125], "−0.13"), ([0.375], "0.38"), ([2.5], "2.5"), ([9.96], "10"), ([12.5], "13"),
         ([-120.4], "−120"), ([1986.97], "1987"), ([1987], "1987"), ([9999], "9999"), ([9999.5], "10,000"),
@@ -26,12 +26,12 @@ CASES = {
         ([1.23456, 4], "1.235"), ([12345.678, 4], "12,346"), ([0.0625, 3], "0.0625"), ([0.99996, 3], "0.99996"),
         ([1 / 3, 6], "0.333333"), ([1e-5, 6], "1e−5"), ([1048576, 6], "1,048,576"),
     ],
-    "fixed": [
+    "format_fixed": [
         ([-0.001, 2], "0.00"), ([0, 2], "0.00"), ([-1.5, 2], "−1.50"), ([0.125, 2], "0.13"), ([2, 2], "2.00"),
         ([2.6, 0], "3"), ([12345, 0], "12,345"), ([-12345.678, 2], "−12,345.68"), ([math.nan, 2], "NaN"),
         ([-math.inf, 2], "−∞"), ([1987, 0], "1987"),
     ],
-    "aligned": [
+    "format_aligned": [
         ([[1.19, 0.8, 0.004]], ["1.19", "0.80", "< 0.01"]), ([[0.5, 0.25, -0.001]], ["0.50", "0.25", "> −0.01"]),
         ([[3.0, 12.5]], ["3.0", "12.5"]), ([[2.0, 40.0]], ["2", "40"]), ([[0.05, 0.003]], ["0.050", "0.003"]),
         ([[149.2, 3.4]], ["149", "3"]), ([[12345.6, 1.0]], ["12,346", "1"]), ([[0.997, 0.2]], ["> 0.99", "0.20"]),
@@ -40,7 +40,7 @@ CASES = {
         ([[1e-5, 2e-5]], ["1e−5", "2e−5"]), ([[2e10, 1.0]], ["2e10", "1"]), ([[0.996, 2.5]], ["1.0", "2.5"]),
         ([[]], []),
     ],
-    "in_cell": [
+    "format_cell": [
         ([0.123, 1], "0.12"), ([0.125, 1], "0.13"), ([0.0049, 1], "·"), ([-0.0049, 1], "·"), ([0.005, 1], "0.01"),
         ([0.4, 1], "0.40"), ([-0.1, 0.5], "−0.10"), ([0.05, 0.1], "0.05"), ([0, 1], "0"), ([1, 1], "1"),
         ([0.994, 1], "0.99"), ([0.9996, 1], ">0.99"), ([-0.9996, 1], "<−0.99"), ([0.99999994, 1], "1.00"),
@@ -55,15 +55,15 @@ CASES = {
         ([0.9996], "> 99.9%"), ([0.99996], "> 99.9%"), ([0.99999994], "100%"),
         ([1.5], "150%"), ([-0.05], "−5%"), ([math.nan], "NaN"),
     ],
-    "counted": [
+    "format_count": [
         ([1, "head"], "1 head"), ([0, "head"], "0 heads"), ([2, "query", "queries"], "2 queries"),
         ([1, "query", "queries"], "1 query"), ([12345, "token"], "12,345 tokens"),
     ],
 }  # fmt: skip
 FLAT = [(name, *case) for name, cases in CASES.items() for case in cases]
 PAGE = {
-    "formatted": "formatNumber", "fixed": "formatFixed", "aligned": "formatAligned", "in_cell": "formatCell",
-    "counted": "formatCount",
+    "format_number": "formatNumber", "format_fixed": "formatFixed", "format_aligned": "formatAligned",
+    "format_cell": "formatCell", "format_count": "formatCount",
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_page_formats_random_numbers_like_python(node):
     calls = [
         (name, value, more)
         for value in numbers()
-        for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0), ("in_cell", 1.0))
+        for name, more in (("format_number", 2), ("format_fixed", 2), ("format_cell", 2.0), ("format_cell", 1.0))
     ]
     calls += [("percent", value) for value in numbers() if abs(value) < 2]
     made = call_page(node, [[PAGE.get(name, name), *map(encode_argument, given)] for name, *given in calls])
@@ -117,14 +117,17 @@ def test_page_formats_random_numbers_like_python(node):
 
 def test_formatted_is_within_half_of_its_last_digit():
     for value in numbers():
-        said = formatting.formatted(value).replace("−", "-").replace(",", "")
+        said = formatting.format_number(value).replace("−", "-").replace(",", "")
         mantissa, _, power = said.partition("e")
         last = Decimal(1).scaleb(int(power or 0) - len(mantissa.partition(".")[2]))
         assert abs(Decimal(said) - Decimal(value)) <= last / 2
 
 
 def test_at_most_rounds_up():
-    assert [at_most(value) for value in (0.1201, 0.12, 0.0996, 0.0, 0.00021)] == ["0.13", "0.12", "0.1", "0", "0.00022"]
-    assert at_most(0.0031, 1) == "0.004"
+    bounds = [format_upper_bound(value) for value in (0.1201, 0.12, 0.0996, 0.0, 0.00021)]
+    assert bounds == ["0.13", "0.12", "0.1", "0", "0.00022"]
+    assert format_upper_bound(0.0031, 1) == "0.004"
     for value in (abs(value) for value in numbers(200)):
-        assert Decimal(at_most(value).replace("−", "-").replace(",", "")) >= Decimal(value) * (1 - Decimal("1e-9"))
+        assert Decimal(format_upper_bound(value).replace("−", "-").replace(",", "")) >= Decimal(value) * (
+            1 - Decimal("1e-9")
+        )

@@ -267,7 +267,7 @@ TWO = {"fine": maps(48), "coarse": maps(12)}
         (lambda path: view.image({}, picture()), ValueError, "there are no maps"),
         (lambda path: view.image(TWO, picture(), arrange="compare"), ValueError, "into different cells"),
         (lambda path: view.image(maps(13), None), TypeError, "a NoneType is not a picture"),
-        (lambda path: view.image(maps(13), picture(), (0, 14)), ValueError, "rows is 0"),
+        (lambda path: view.image(maps(13), picture(), (0, 14)), ValueError, "grid[0] is 0"),
         (lambda path: view.image(maps(13), picture(), {"fien": (3, 4)}), ValueError, "grid names 'fien'"),
         (lambda path: view.audio(maps(20), torch.rand(4)), ValueError, "it is [frequency, time]"),
     ],

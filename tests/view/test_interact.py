@@ -14,8 +14,8 @@ from torch import nn
 from tfviz import text, view
 from tfviz.portable.program import serialize_programs
 from tfviz.view.figures import results
-from tfviz.view.figures.formatting import formatted
-from tfviz.view.figures.palette import sequential_colormap, soft, theme
+from tfviz.view.figures.formatting import format_number
+from tfviz.view.figures.palette import muted, sequential_colormap, theme
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.result_spec import ResultPanel, result_scale, round_up
@@ -69,10 +69,8 @@ def test_summary_describes_arguments_and_results():
     shares = attention(torch.tensor(list(WORDS.values())), 2.55)["shares"]
     said = lesson().summary
     assert said.startswith("attention\nwords = cat (1, 2), sat (2, 0.5), mat (0.5, 1.5); sharpness = 2.55\n")
-    assert (
-        f"shares: 3 x 3, from {formatted(float(shares.min()))} to {formatted(float(shares.max()))} ('cat' → 'cat')"
-        in said
-    )
+    low, high = (format_number(float(end)) for end in (shares.min(), shares.max()))
+    assert f"shares: 3 x 3, from {low} to {high} ('cat' → 'cat')" in said
 
 
 SLIDERS = [  # given, the default of the signature, then low, high, step, start, integer
@@ -140,10 +138,10 @@ def test_model_runs_in_eval_mode_and_keeps_its_mode():
         lambda place: model(place), place=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)})
     )
     expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]])).detach()
-    assert f"from {formatted(float(expected.min()))} to {formatted(float(expected.max()))}" in made.summary
+    assert f"from {format_number(float(expected.min()))} to {format_number(float(expected.max()))}" in made.summary
     again = view.interact(model.train(), input=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
     assert model.training
-    assert f"from {formatted(float(expected.min()))}" in again.summary
+    assert f"from {format_number(float(expected.min()))}" in again.summary
 
 
 def test_arguments_without_control_keep_defaults():
@@ -593,7 +591,7 @@ def test_plane_names_its_coordinates_and_greys_unmarked_words():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("thing", "moves")
     grey, coloured = (line.get_color() for line in axes.lines if line.get_marker() == "o")
     with theme("light"):
-        assert grey == soft()
+        assert grey == muted()
     assert coloured != grey
     first, second = (line.get_color() for line in plane_panel().lines if line.get_marker() == "o")
     assert len({first, second, grey}) == 3

@@ -1,4 +1,4 @@
-"""`view.masks`, `view.positions`, `view.similarity` and `view.gates`: documents, static pictures and input checks."""
+"""`view.masks`, `positions`, `as_similarities` and `gates`: documents, static pictures and input checks."""
 
 import zlib
 
@@ -37,7 +37,7 @@ def test_masks_document_contains_every_rule_at_every_size():
     assert lab.document["state"]["roles"] == {"causal": "all"}
     windows = {size: masks.window(size).dense(5, 5) for size in (1, 2, 3)}
     rules = {"causal": masks.causal.dense(5, 5), "window": windows}
-    used = view.masks(rules, use=dict.fromkeys(rules, "all"))
+    used = view.masks(rules, roles=dict.fromkeys(rules, "all"))
     assert "9 of 25 cells allowed by causal & window(2);" in used.summary  # where the slider stands at first
 
 
@@ -55,12 +55,12 @@ WRONG_MASKS = [
     (lambda: view.masks({"a": {}}), ValueError, "'a' has no tables"),
     (lambda: view.masks({"a": torch.ones(2, 3, 5, 5)}), ValueError, r"\[2, 3, 5, 5\]"),
     (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 labels, the tables have 5 queries"),
-    (lambda: view.masks({"a": TABLE}, use={"b": "all"}), LookupError, "rules a"),
-    (lambda: view.masks({"a": TABLE}, use={"a": "some"}), LookupError, "must be all, any, not or off"),
+    (lambda: view.masks({"a": TABLE}, roles={"b": "all"}), LookupError, "masks a"),
+    (lambda: view.masks({"a": TABLE}, roles={"a": "some"}), LookupError, "must be all, any, not or off"),
     (lambda: view.positions({}), ValueError, "no tables"),
     (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
     (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),
-    (lambda: view.similarity(torch.rand(3)), ValueError, "position, position"),
+    (lambda: view.as_similarities(torch.rand(3)), ValueError, "position, position"),
     (lambda: view.gates({}), ValueError, "one shape"),
     (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 labels, the tables have 3 steps"),
     (lambda: view.gates({"a": torch.rand(0, 4)}), ValueError, "size 0"),
@@ -75,7 +75,9 @@ def test_invalid_arguments_raise(make, error, says):
 
 def test_positions_document_contains_values_and_cosines():
     table = positions.sinusoids(torch.arange(9), 6)
-    lab = view.positions({"sinusoidal": table, "ALiBi": view.similarity(positions.alibi(9, 4)[1])}, trained=5)
+    lab = view.positions(
+        {"sinusoidal": table, "ALiBi": view.as_similarities(positions.alibi(9, 4)[1])}, trained_length=5
+    )
     first, second = lab.document["tabs"]
     shown, alike = first["panels"]
     numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
@@ -85,12 +87,12 @@ def test_positions_document_contains_values_and_cosines():
     (bias,) = second["panels"]
     numpy.testing.assert_array_equal(floats(lab, bias), positions.alibi(9, 4)[1].numpy())
     assert bias["scale"] == "diverging"
-    assert isinstance(view.similarity(table[:6]), Similarity)
+    assert isinstance(view.as_similarities(table[:6]), Similarity)
 
 
 def test_positions_still_picture_shows_similarity_of_each_kind():
     table, bias = positions.sinusoids(torch.arange(9), 6), positions.alibi(9, 4)[1]
-    kinds = {"sinusoidal": table, "ALiBi": view.similarity(bias)}
+    kinds = {"sinusoidal": table, "ALiBi": view.as_similarities(bias)}
     drawn = {axes.get_title(loc="left"): axes for axes in view.positions(kinds).figure().axes if axes.images}
     cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
     for name, wanted in {"sinusoidal": cosine, "ALiBi": bias}.items():
@@ -134,8 +136,8 @@ def test_relative_positions_depend_only_on_distance():
 
 
 def test_positions_reject_trained_beyond_longest_table():
-    with pytest.raises(ValueError, match="trained is 9; the longest table has 5 positions"):
-        view.positions(torch.eye(5), trained=9)
-    with pytest.raises(ValueError, match="trained is 6"):
-        view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=6)
-    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["tabs"][0]["note"] == ""
+    with pytest.raises(ValueError, match="trained_length is 9; the longest table has 5 positions"):
+        view.positions(torch.eye(5), trained_length=9)
+    with pytest.raises(ValueError, match="trained_length is 6"):
+        view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained_length=6)
+    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained_length=5).document["tabs"][0]["note"] == ""

@@ -31,7 +31,7 @@ VIEWS = {
     "links": lambda: links.links(sentence(), 1, (0, 2)),
     "links of one head": lambda: links.links(maps(causal=True), 0, (1,)),
     "words": lambda: running_text.attended_text(sentence(), 0, 1),
-    "words of two sentences": lambda: running_text.attended_text(maps(), 1, 2, row=3),
+    "words of two sentences": lambda: running_text.attended_text(maps(), 1, 2, query=3),
     "alignment": lambda: attention.alignment(maps(), [(0, 0), (1, 4), (4, 6)]),
     "compare": lambda: attention.compare(sentence(SENTENCE[:4]), sentence(SENTENCE[:4], seed=2), 0, 1),
     "compare two sizes": lambda: attention.compare(maps(), maps(1, 1, 3, 3)),
@@ -67,7 +67,7 @@ def test_figure_picture_is_deterministic_and_logs_no_warnings(name, caplog, tmp_
             for word in (NASTY[1], *NASTY[4:6], NASTY[7], NASTY[9])
         ),
         lambda words: running_text.attended_text(
-            maps(queries=len(NASTY), keys=2, query_tokens=NASTY, key_tokens=["\n", "\ud800"]), row=7
+            maps(queries=len(NASTY), keys=2, query_tokens=NASTY, key_tokens=["\n", "\ud800"]), query=7
         ),
         lambda words: attention.alignment(words, [(0, 0)], title="\n"),
         lambda words: attention.compare(words, sentence(NASTY[::-1]), names=("漢 $_$", "\ud800\n")),
@@ -131,7 +131,7 @@ def test_links_state_number_of_omitted_words():
 
 def test_words_shading_matches_weights_of_row():
     some = sentence()
-    picture = running_text.attended_text(some, 1, 2, row=6)
+    picture = running_text.attended_text(some, 1, 2, query=6)
     for style in palette.THEMES:
         axes = picture.figure(style).axes[0]
         (marked,) = boxes(axes, VERMILLION)
@@ -185,7 +185,7 @@ def test_words_break_at_newlines_and_state_omitted_words():
         (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
     ]  # fmt: skip
     shown = [
-        text.get_text() for text in running_text.attended_text(maps(1, 1, 900, 900), row=500).figure().axes[0].texts
+        text.get_text() for text in running_text.attended_text(maps(1, 1, 900, 900), query=500).figure().axes[0].texts
     ]
     assert (shown[0], shown[-1]) == ("… 101 before", "… 399 more")
     assert shown[1:-1] == [str(word) for word in range(101, 501)]
@@ -193,7 +193,7 @@ def test_words_break_at_newlines_and_state_omitted_words():
 
 def test_words_stack_query_above_key_sentence():
     some = maps(1, 1, 2, 3, query_tokens=["un", "chat"], key_tokens=["a", "small", "cat"])
-    axes = running_text.attended_text(some, row=1).figure().axes[0]
+    axes = running_text.attended_text(some, query=1).figure().axes[0]
     assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
     (marked,) = boxes(axes, VERMILLION)
     chat = axes.texts[2].get_position()
@@ -289,14 +289,14 @@ def test_steps_label_shared_words_once_for_flat_maps():
 
 def test_divide_draws_line_before_key():
     parts = growing(3)
-    step, alone = attention.steps(parts, divide=1).figure(), attention.head(maps(), 0, 0, divide=1).figure()
+    step, alone = attention.steps(parts, divider=1).figure(), attention.head(maps(), 0, 0, divider=1).figure()
     for shown in (panels(step)[-1], alone.axes[0]):
         assert [list(line.get_xdata()) for line in shown.lines] == [[0.5, 0.5]]
     assert not panels(attention.steps(parts).figure())[-1].lines
-    assert view.head(maps(), 0, 0, divide=1).document["dividers"] == [("cols", 1)]
+    assert view.head(maps(), 0, 0, divider=1).document["dividers"] == [("cols", 1)]
     assert "dividers" not in view.head(maps(), 0, 0).document
-    with pytest.raises(ValueError, match="divide is 0; it must be the index of a key, from 1 to"):
-        view.head(maps(), 0, 0, divide=0)
+    with pytest.raises(ValueError, match="divider is 0; it must be the index of a key, from 1 to"):
+        view.head(maps(), 0, 0, divider=0)
 
 
 @pytest.mark.parametrize(
@@ -311,8 +311,8 @@ def test_divide_draws_line_before_key():
         (lambda: links.links(maps(), layer=2), IndexError, r"layer is 2; the maps have 2 layers, from 0 to 1"),
         (lambda: links.links(maps(), heads=(0, 3)), IndexError, r"head is 3; the maps have 3 heads"),
         (lambda: running_text.attended_text(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
-        (lambda: running_text.attended_text(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
-        (lambda: running_text.attended_text(maps(), row=-1), IndexError, r"row is -1"),
+        (lambda: running_text.attended_text(maps(), query=5), IndexError, r"query is 5; the maps have 5 queries"),
+        (lambda: running_text.attended_text(maps(), query=-1), IndexError, r"query is -1"),
         (lambda: attention.alignment(maps(), [(5, 0)]), IndexError, r"\(5, 0\).*5 queries x 7 keys"),
         (lambda: attention.alignment(maps(), [(0, -1)]), IndexError, r"\(0, -1\)"),
         (lambda: attention.compare(maps(), maps(1, 1), head=1), IndexError, r"the maps have 1 heads"),

@@ -8,9 +8,9 @@ from writing_studios import CONTEXT, TOKENIZER, format_percent, gpt, write_studi
 from tfviz import generate, models, portable, view
 from tfviz.look import AttentionMaps, capture
 from tfviz.text import SubwordTokenizer, train_bpe
-from tfviz.view.figures.palette import axis_labels
+from tfviz.view.figures.palette import tick_labels
 from tfviz.view.figures.static_figure import StaticFigure
-from tfviz.view.figures.text_studio import StudioPicture
+from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
 
 COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "head_map_open"}
@@ -52,15 +52,14 @@ def test_the_still_picture_has_the_text_all_heads_and_the_bars():
 def opened_labels(tokens):
     """The labels of the rows of the selected head below the text; none if it is not drawn."""
     weights = torch.full((1, 4, len(tokens), len(tokens)), 1 / len(tokens))
-    picture = StudioPicture(
-        "t", AttentionMaps(weights, tokens), 0, 1, 0, tokens, [*"abcdefghijklmnop"], {"p": torch.ones(16)}, "?"
-    )
+    prediction = Prediction("?", [*"abcdefghijklmnop"], {"p": torch.ones(16)})
+    picture = StudioPicture("t", AttentionMaps(weights, tokens), 0, 1, 0, tokens, prediction)
     axes = StaticFigure(picture.draw, "t").figure().axes
     return [label.get_text() for one in axes if one.images for label in one.get_yticklabels()]
 
 
 def test_selected_head_of_a_long_text_is_labelled_with_its_words():
-    assert opened_labels([*"to be or not to be"]) == axis_labels(
+    assert opened_labels([*"to be or not to be"]) == tick_labels(
         [*"to be or not to be"]
     )  # of a short one with all tokens
     assert opened_labels([*"to be or not to be it is so"]) == ["to", "be", "or", "not", "to", "be", "it", "is", "so"]

@@ -9,7 +9,7 @@ from tfviz.models.transformer import EncoderOutput
 from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import serialize_programs
 from tfviz.text import train_whole_words
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 from tfviz.view.figures.generation import translation_steps
 
 
@@ -75,7 +75,7 @@ def test_summary_names_most_certain_word_of_greedy_translation():
     most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
     read = tokenizers()[0].tokens(source_ids("one two three")[0])[most]
     assert (
-        f"{target.tokens(text.texts[0, 0])[best + 1]!r} {formatted(float(shares[best].max()))} ({read!r})"
+        f"{target.tokens(text.texts[0, 0])[best + 1]!r} {format_number(float(shares[best].max()))} ({read!r})"
         in shown.summary
     )
 

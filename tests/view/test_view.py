@@ -172,15 +172,15 @@ def test_unusual_text_is_drawn_anywhere(make, caplog, tmp_path):
 
 
 def test_axis_labels_show_invisible_characters_and_mark_truncation():
-    shown = dict(zip(NASTY, palette.axis_labels(NASTY)))
+    shown = dict(zip(NASTY, palette.tick_labels(NASTY)))
     assert shown["a\nb\tc"] == "a⏎b⇥c"
     assert shown[" "] == "␣"
     assert shown[""] == "∅"
     assert shown["\ud800"] == "⟨D800⟩"
     assert shown["$x_$ $"] == "$x_$ $"  # a space within a name
-    assert palette.axis_labels([" a b", "a b "]) == ["␣a␣b", "a␣b␣"]
+    assert palette.tick_labels([" a b", "a b "]) == ["␣a␣b", "a␣b␣"]
     assert shown["x" * 99] == "x" * 17 + "…"
-    assert palette.axis_labels(["x" * 18]) == ["x" * 18]
+    assert palette.tick_labels(["x" * 18]) == ["x" * 18]
     ticks = view.head(hostile_maps(), 0, 0).figure().axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == list(shown.values())
 
@@ -372,7 +372,7 @@ def test_dashed_line_has_colour_of_line_before():
 
 def test_scatter_axis_begins_where_asked_unless_point_lies_below():
     points = torch.tensor([[3.0, -5.0], [9.0, 2.0]])
-    shown = view.scatter(points, ["a", "b"], "t", begin=(0.0, -1.0))
+    shown = view.scatter(points, ["a", "b"], "t", axis_starts=(0.0, -1.0))
     assert shown.document["range"] == [[0.0, 9.0], [-5.0, 2.0]]
     axes = shown.figure().axes[0]
     assert axes.get_xlim()[0] == pytest.approx(-0.06 * 9.0)
@@ -394,7 +394,7 @@ def test_scatter_axis_may_be_logarithmic():
 def test_logarithmic_axis_needs_numbers_above_zero(low, begin):
     points = torch.tensor([[low, 1.0], [9.0, 2.0]])
     with pytest.raises(ValueError, match="the axis 'cost' is logarithmic and has numbers that are not above 0"):
-        view.scatter(points, ["a", "b"], "t", ("cost", "y"), scales=("log", "linear"), begin=(begin, None))
+        view.scatter(points, ["a", "b"], "t", ("cost", "y"), scales=("log", "linear"), axis_starts=(begin, None))
 
 
 def test_scatter_legend_keeps_group_order():
@@ -561,7 +561,7 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
     assert (sheet.document["outlined"], sheet.document["dividers"]) == ([[2, 3]], [("rows", 1), ("rows", 2)])
     table = view.head_table({"one": torch.rand(2, 3)}, outlined=[(1, 0)]).figure()
     assert frames(table) == [[-0.5, 2.56, 1, 0.88]]
-    film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, drawn=["second"])
+    film = view.steps({"first": some, "second": some, "third": some}, outlined=outlined, static_steps=["second"])
     assert frames(film.figure()) == expected
     assert film.summary.startswith("Layer 0, head 0, step by step (1 of 3 frames)")
     assert len(film.document["parts"]) == 3

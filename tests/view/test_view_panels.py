@@ -90,7 +90,7 @@ def test_mask_lab_combines_masks_by_use():
          other & (causal | window)),
         ({}, "everything", torch.ones_like(causal)),
     ):  # fmt: skip
-        picture = figure_masks.mask_panels(rules(), use=use)
+        picture = figure_masks.mask_panels(rules(), roles=use)
         last = drawn(picture.figure())[3]
         assert last.get_xlabel() in (formula, formula[:17] + "…")
         numpy.testing.assert_array_equal(numpy.ma.getmaskarray(last.images[0].get_array()), ~expected.numpy())
@@ -192,7 +192,7 @@ def test_lines_name_references_among_the_ends_of_lines():
 def test_mask_lab_frames_the_combination_and_fades_unused_rules():
     one = torch.ones(3, 3, dtype=torch.bool)
     figure = view.masks(
-        {"causal": one.tril(), "window": {2: one}, "other": one}, title="t", use={"causal": "all"}
+        {"causal": one.tril(), "window": {2: one}, "other": one}, title="t", roles={"causal": "all"}
     ).figure()
     titles = [axes.get_xlabel() for axes in figure.axes]
     assert titles == ["causal", "window (off)", "other (off)", "causal"]

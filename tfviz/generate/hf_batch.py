@@ -64,7 +64,7 @@ def batch(
             logits = language_model(ids, cache, mask)[:, -1]
             for row in sorted(running):
                 texts[row].append(sampler.sample(logits[row], generators[row]))
-            running -= {row for row in running if texts[row][-1] in language_model.ends}
+            running -= {row for row in running if texts[row][-1] in language_model.eos_token_ids}
             ids = torch.tensor([text[-1:] for text in texts], device=device)
             mask = torch.cat((mask, mask.new_ones(len(texts), 1)), dim=1)
     return texts

@@ -51,7 +51,7 @@ class CausalModel(nn.Module):
 
     Attributes:
         context: the maximum number of positions, from its configuration; unlimited if it names none.
-        ends: the ids of the end tokens in its `generation_config`.
+        eos_token_ids: the ids of the end tokens in its `generation_config`.
     """
 
     def __init__(self, model: Any):
@@ -59,7 +59,7 @@ class CausalModel(nn.Module):
         self.model = model
         config = model.config.get_text_config()
         self.context = int(getattr(config, "max_position_embeddings", None) or sys.maxsize)
-        self.ends = _end_tokens(model)
+        self.eos_token_ids = _end_tokens(model)
 
     def new_cache(self) -> HFCache:
         return HFCache()
@@ -89,7 +89,7 @@ class EncoderOutput(NamedTuple):
     """The encoder's output of a model of transformers, and a mask that is 0 at padding."""
 
     states: Tensor
-    mask: Tensor
+    attention_mask: Tensor
 
 
 class EncoderDecoderModel(nn.Module):
@@ -111,7 +111,7 @@ class EncoderDecoderModel(nn.Module):
         return [HFCache()]
 
     def decode(self, target: Tensor, memory: EncoderOutput, cache: list[HFCache]) -> Tensor:
-        width, past = len(target) // len(memory.mask), cache[0]
+        width, past = len(target) // len(memory.attention_mask), cache[0]
         states, mask = (part.repeat_interleave(width, dim=0) for part in memory)
         output = self.model(
             encoder_outputs=(states,), attention_mask=mask, decoder_input_ids=target, past_key_values=past.states,

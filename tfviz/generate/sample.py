@@ -146,7 +146,7 @@ def ids(
 def _generate(
     model: LanguageModel, text: list[int], max_new_tokens: int, sampler: Sampler, seed: int, cache: bool
 ) -> Iterator[int]:
-    generator, ends = torch.Generator().manual_seed(seed), getattr(model, "ends", ())
+    generator, ends = torch.Generator().manual_seed(seed), getattr(model, "eos_token_ids", ())
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     with eval_mode_with_grad(model) as device:
         unread, next_logits = text, _logits_function(model, cache)

@@ -121,7 +121,7 @@ def claims(names: tuple[str, ...], complete: bool) -> None:
         from tfviz.lessons import notebooks, prose
 
     found = [
-        (path.stem, each) for path in notebooks.find(names) for each in prose.figures(notebooks.read(path), complete)
+        (path.stem, each) for path in notebooks.find(names) for each in prose.quantities(notebooks.read(path), complete)
     ]
     unbound = [name for name, each in found if not each.bound]
     for name, each in found:

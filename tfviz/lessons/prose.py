@@ -1,9 +1,9 @@
-"""Find the figures (numbers) and comparisons in the prose of a lesson, and what supports each of them.
+"""Find the quantities (numbers) and comparisons in the prose of a lesson, and what supports each of them.
 
-A figure is bound if it occurs in the lesson's code (as a parameter, or in a checked statement), in an output that is
+A quantity is bound if it occurs in the lesson's code (as a parameter, or in a checked statement), in an output that is
 the same for any parameters, or in a cell tagged `fixed`. Figures in such a cell do not depend on a run: they are
 defined, derived in the text, or cited. Quantities in words (twice, half, three times) are bound by this tag, or by
-`claims.check` in the same section. `tests/notebooks` rejects lessons with unbound figures.
+`claims.check` in the same section. `tests/notebooks` rejects lessons with unbound quantities.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ COMPARISON_PATTERN = re.compile(
 MAX_COUNTED = 12  # integers up to this one count things that the text shows: heads, layers, exercises
 
 
-class Figure(NamedTuple):
-    """A figure or comparison in the prose of a lesson.
+class Quantity(NamedTuple):
+    """A number or comparison in the prose of a lesson.
 
     Attributes:
         cell: the index of the cell.
-        text: the figure as it is written.
-        sentence: the words around the figure.
-        bound: what the figure is bound by: "code", "output", "fixed" or "check"; empty if it is unbound.
+        text: the number as it is written.
+        sentence: the words around it.
+        bound: what it is bound by: "code", "output", "fixed" or "check"; empty if it is unbound.
     """
 
     cell: int
@@ -49,8 +49,8 @@ class Figure(NamedTuple):
     bound: str
 
 
-def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
-    """Return the figures in the Markdown cells of a lesson and in the titles of its pictures.
+def quantities(notebook: NotebookNode, comparisons: bool = False) -> list[Quantity]:
+    """Return the quantities in the Markdown cells of a lesson and in the titles of its pictures.
 
     Args:
         notebook: the lesson, with its outputs.
@@ -71,7 +71,7 @@ def figures(notebook: NotebookNode, comparisons: bool = False) -> list[Figure]:
                     bound = "code" if value in code else "output" if value in outputs else ""
                 else:
                     bound = "check" if is_checked else ""
-                found.append(Figure(index, match[0].strip(), _around(text, match), bound))
+                found.append(Quantity(index, match[0].strip(), _around(text, match), bound))
     return found
 
 

@@ -8,7 +8,7 @@ The modules of a capture, in the order of the data flow:
                   external_kernels, multi_head)
     eager         attention in steps: softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          identifies the batch, head, query and key axes
-    block_tracker positions of weights that cover a block of a text or a window of a picture (text_blocks)
+    chunk_tracker positions of weights that cover a chunk of a text or a window of a picture (text_chunks)
     recorder      edits a tensor, then stores it as numbers (quantization) or lazily (lazy, key_ranges)
     key_signatures
                   signatures of each invocation's keys, by which the invocations of one generated text are matched
@@ -20,20 +20,20 @@ The modules that use a capture:
     map_groups    maps of one kind and shape
     measures      numbers for each head (head_scores, map_statistics, ablate)
     edits         functions that replace weights or activations (activation_edits, edit_indices)
-    block_paths   the paths of a model's blocks, for naming their sites
+    module_paths  the paths of a model's blocks, for naming their sites
     capture_checks
                   what a capture could not observe or name (nearest_sites, error_hints)
 """
 
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
-from tfviz.look.block_paths import blocks
 from tfviz.look.capture import capture
 from tfviz.look.captured import Capture
 from tfviz.look.external_kernels import register_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.module_paths import blocks
 from tfviz.look.quantization import dequantize, quantize
 from tfviz.validation import validate_public
 

@@ -61,13 +61,13 @@ def ablate(
 class _CountHeads(ZeroHeads):
     """An edit that changes nothing and records the number of heads of each site."""
 
-    of_weights = False  # `ablate` checks the sites itself
+    changes_weights = False  # `ablate` checks the sites itself
 
     def __init__(self) -> None:
         super().__init__()
         self.heads: dict[str, int] = {}
 
-    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
+    def zeroed_mask(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         self.heads[site] = heads
         return torch.zeros(heads, dtype=torch.bool)
 

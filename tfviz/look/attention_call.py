@@ -87,47 +87,47 @@ class AttentionCall:
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
 
     def allowed(
-        self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
-    ) -> Bool[Tensor, "#batch #head row key"] | None:
+        self, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
+    ) -> Bool[Tensor, "#batch #head query key"] | None:
         """Return a mask, True where a query may attend; None if every query may attend to every key."""
         if self.score_mod is not None:
-            return compact_mask(is_unmasked(self.scores(rows, keys)))
+            return compact_mask(is_unmasked(self.scores(queries, keys)))
         if self.mask is None:
             return None
         if isinstance(self.mask, KeyRanges):
-            return self.mask.dense(rows, keys)
-        mask = self._slice_mask(self.mask, rows, keys)
+            return self.mask.dense(queries, keys)
+        mask = self._slice_mask(self.mask, queries, keys)
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
-    def key_range(self, rows: slice) -> slice:
-        """Return a range that contains every key that any of these rows may attend to.
+    def key_range(self, queries: slice) -> slice:
+        """Return a range that contains every key that any of these queries may attend to.
 
         It is the smallest such range, or all keys if that cannot be determined cheaply (with a `score_mod`, or for a
         dense mask on a GPU).
         """
         if isinstance(self.mask, KeyRanges):
-            return self.mask.key_range(rows)
-        allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
+            return self.mask.key_range(queries)
+        allowed = None if self.score_mod or self.mask is None else self.allowed(queries)
         if allowed is None or not is_host_readable(allowed):
             return slice(0, self.shape[3])
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
-    def scores(self, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Float[Tensor, "batch head row key"]:
-        """Return the scores of some rows and keys: the scaled dot products with `score_mod` and the mask applied."""
-        query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
+    def scores(self, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Float[Tensor, "batch head query key"]:
+        """Return the scores of some queries and keys: the scaled dot products with `score_mod` and the mask applied."""
+        query, key = self.query[:, :, queries].float(), self.key[:, :, keys].float()
         scores = _matmul_per_head(query * self.scale, key.transpose(-1, -2))
         if self.score_mod is not None and scores.numel():
-            scores = _apply_score_mod(scores, self.score_mod, (rows, self.shape[2]), (keys, self.shape[3]))
+            scores = _apply_score_mod(scores, self.score_mod, (queries, self.shape[2]), (keys, self.shape[3]))
         if self.mask is None:
             return scores
         if isinstance(self.mask, KeyRanges):
-            return self.mask.mask_scores_(scores, rows, keys)
-        mask = self._slice_mask(self.mask, rows, keys)
+            return self.mask.mask_scores_(scores, queries, keys)
+        mask = self._slice_mask(self.mask, queries, keys)
         return scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
 
-    def _slice_mask(self, mask: Tensor, rows: slice, keys: slice) -> Tensor:
-        return mask.expand(*mask.shape[:2], *self.shape[2:])[:, :, rows, keys]
+    def _slice_mask(self, mask: Tensor, queries: slice, keys: slice) -> Tensor:
+        return mask.expand(*mask.shape[:2], *self.shape[2:])[:, :, queries, keys]
 
     @torch.no_grad()
     def pattern(self, dtype: torch.dtype) -> Tensor:

@@ -31,14 +31,14 @@ def summary(state: CaptureState) -> str:
     with_maps = _modules_with_maps(state)
     count = len(with_maps) + len(_modules_without_maps(state, with_maps))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
-    return ", ".join([f"{modules} like attention", f"{len(with_maps)} gave maps", *of_capture(state)])
+    return ", ".join([f"{modules} like attention", f"{len(with_maps)} gave maps", *capture_caveats(state)])
 
 
-def of_capture(state: CaptureState) -> list[str]:
+def capture_caveats(state: CaptureState) -> list[str]:
     """Return the caveats of a capture, each a clause that starts with the number of sites or modules concerned."""
     notes, invocations = state.notes, state.recorder.invocations
     patterns = [site for site in invocations if matches(site, "*.pattern")]
-    repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.blocks]
+    repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.chunks]
     dropped = [site for site in invocations if site in notes.dropout]
     silent = _modules_without_maps(state, _modules_with_maps(state))
     counts = {
@@ -52,7 +52,7 @@ def of_capture(state: CaptureState) -> list[str]:
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
 
-def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
+def weights_caveat(layers: Sequence[Any], mask: Tensor | None) -> str:
     """Return the reason why these may not be attention weights, as a clause; "" if they look valid.
 
     Lazy layers are not examined.
@@ -124,7 +124,7 @@ def _batch_mismatches(state: CaptureState) -> dict[str, int]:
     return {
         site: shape[0]
         for site, shape in shapes.items()
-        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in state.blocks
+        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in state.chunks
     }
 
 

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from tfviz.look.attention_call import as_4d
 from tfviz.look.axes import HeadCounts, Layout, OutputAxes, layout, parse_axes
-from tfviz.look.block_tracker import BlockTracker
+from tfviz.look.chunk_tracker import ChunkTracker
 from tfviz.look.key_signatures import KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import MaskFactory, Recorder, matches
-from tfviz.look.text_blocks import BlockOrigins
+from tfviz.look.text_chunks import ChunkOrigins
 from tfviz.look.torch_modes import untraced
 
 MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare the number of heads
@@ -57,8 +57,8 @@ class CaptureState:
         axes: glob of sites -> axes of their weights, as the user gave them, such as "(b h=8) q k".
         outer: the `AttentionTracer`s of the enclosing captures, outermost first.
         notes: the facts from which messages are made.
-        blocks: site -> index of an invocation -> the block of a text that it covers.
-        block_tracker: the tracker for a model that may cut a text into blocks; None for other models.
+        chunks: site -> index of an invocation -> the chunk of a text that it covers.
+        chunk_tracker: the tracker for a model that may cut a text into chunks; None for other models.
     """
 
     stack: ModuleStack
@@ -66,8 +66,8 @@ class CaptureState:
     axes: Mapping[str, str]
     outer: list[Any]
     notes: Notes = field(default_factory=Notes)
-    blocks: dict[str, dict[int, BlockOrigins]] = field(default_factory=dict)
-    block_tracker: BlockTracker | None = None
+    chunks: dict[str, dict[int, ChunkOrigins]] = field(default_factory=dict)
+    chunk_tracker: ChunkTracker | None = None
     _heads: dict[tuple[object, ...], HeadCounts] = field(default_factory=dict)  # by the paths of the running modules
 
     def heads(self) -> HeadCounts:
@@ -102,13 +102,13 @@ class CaptureState:
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
     @contextmanager
-    def noting_block(self, site: str, find: Callable[[BlockTracker], BlockOrigins | None]) -> Iterator[None]:
-        """Record, on leaving the context, the block of a text that the weights cover, if the text was cut."""
+    def noting_chunk(self, site: str, find: Callable[[ChunkTracker], ChunkOrigins | None]) -> Iterator[None]:
+        """Record, on leaving the context, the chunk of a text that the weights cover, if the text was cut."""
         before = len(self.recorder.invocations.get(site, ()))
         yield
         is_recorded = len(self.recorder.invocations.get(site, ())) > before
-        if is_recorded and self.block_tracker is not None and (block := find(self.block_tracker)) is not None:
-            self.blocks.setdefault(site, {})[before] = block
+        if is_recorded and self.chunk_tracker is not None and (chunk := find(self.chunk_tracker)) is not None:
+            self.chunks.setdefault(site, {})[before] = chunk
 
     def running_outer(self) -> list[Any]:
         """Return the tracers of the enclosing captures whose model is running."""

@@ -12,7 +12,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.capture_state import CaptureState, Notes
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.recorder import Invocation
-from tfviz.look.text_blocks import BlockOrigins, join_blocks
+from tfviz.look.text_chunks import ChunkOrigins, join_chunks
 from tfviz.look.tracer import AttentionTracer
 from tfviz.validation import validated
 
@@ -21,7 +21,7 @@ class _StoredState(NamedTuple):
     """The part of a `CaptureState` that a copy of a capture keeps."""
 
     notes: Notes
-    blocks: dict[str, dict[int, BlockOrigins]]
+    chunks: dict[str, dict[int, ChunkOrigins]]
     summary: str
     caveats: list[str]
     sites: tuple[list[str], list[str]]
@@ -53,7 +53,7 @@ class Capture(Mapping[str, Tensor]):
             site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
             for site, some in self._invocations.items()
         }
-        state = _StoredState(self._state.notes, self._state.blocks, self.summary, self._caveats, self._seen_sites)
+        state = _StoredState(self._state.notes, self._state.chunks, self.summary, self._caveats, self._seen_sites)
         return {**self.__dict__, "_invocations": invocations, "_state": state}
 
     def __iter__(self) -> Iterator[str]:
@@ -70,7 +70,7 @@ class Capture(Mapping[str, Tensor]):
     def _caveats(self) -> list[str]:
         """Messages about what the capture could not observe or name."""
         state = self._state
-        return state.caveats if isinstance(state, _StoredState) else capture_checks.of_capture(state)
+        return state.caveats if isinstance(state, _StoredState) else capture_checks.capture_caveats(state)
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -141,19 +141,19 @@ class Capture(Mapping[str, Tensor]):
         return list(state.recorder.sites), inputs
 
     def assembled(self, site: str, batch: int) -> Sequence[Invocation]:
-        """Return the stored invocations of a site, with windows of one picture or blocks of one text joined.
+        """Return the stored invocations of a site, with windows of one picture or chunks of one text joined.
 
         Raises:
-            ValueError: there is no such batch element, or the position of a block in the text is unknown.
+            ValueError: there is no such batch element, or the position of a chunk in the text is unknown.
         """
-        if site in self._state.blocks:
-            return join_blocks(site, self.invocations(site), self._state.blocks[site], batch)
+        if site in self._state.chunks:
+            return join_chunks(site, self.invocations(site), self._state.chunks[site], batch)
         stored = self.stored(site)
         size = max(tensor.shape[0] for tensor, _ in stored)
         check_batch_element(batch, size)
         return stored
 
     @property
-    def block_sites(self) -> list[str]:
-        """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` joins."""
-        return list(self._state.blocks)
+    def chunk_sites(self) -> list[str]:
+        """Sites whose weights cover chunks of a text or windows of a picture, which `assembled` joins."""
+        return list(self._state.chunks)

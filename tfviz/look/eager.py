@@ -11,13 +11,13 @@ from torch import Tensor
 
 from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_rows
 from tfviz.look.axes import Layout, OutputAxes, roles
-from tfviz.look.block_tracker import BlockTracker
 from tfviz.look.capture_state import CaptureState
+from tfviz.look.chunk_tracker import ChunkTracker
 from tfviz.look.key_signatures import KeyRecord, keys_of_product
 from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
-from tfviz.look.text_blocks import BlockOrigins
+from tfviz.look.text_chunks import ChunkOrigins
 from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
 
@@ -74,9 +74,9 @@ class EagerWeights:
         """Return the axes of the product; None if the outputs of the heads cannot be separated in it."""
         return OutputAxes.from_product(self.layout, self.product, self.operand, self.known.axis or 0, output)
 
-    def block(self, tracker: BlockTracker) -> BlockOrigins | None:
-        """Return the block of a text that the weights cover; None if they cover the whole text."""
-        return tracker.block(self.product, self.operand, self.layout)
+    def chunk(self, tracker: ChunkTracker) -> ChunkOrigins | None:
+        """Return the chunk of a text that the weights cover; None if they cover the whole text."""
+        return tracker.chunk(self.product, self.operand, self.layout)
 
     def key_record(self) -> KeyRecord:
         """Return the key record of the values, by which maps are joined over time."""
@@ -136,8 +136,8 @@ class EagerAttention:
         if not is_gate:
             self.state.notes.softmaxes[self.state.stack.path] = None
         self.finder.lineage.begin(weights, input, axis, stage)
-        if self.state.block_tracker:
-            self.state.block_tracker.follow_softmax(input, weights)
+        if self.state.chunk_tracker:
+            self.state.chunk_tracker.follow_softmax(input, weights)
         return weights
 
     def _weights(self, product: Product, operand: int, known: TrackedWeights) -> EagerWeights:
@@ -160,13 +160,13 @@ class EagerAttention:
         if is_edited:
             factors = list(weights.product.factors)
             if status is not Status.EDITED:
-                with self.state.noting_block(site, weights.block):
+                with self.state.noting_chunk(site, weights.chunk):
                     factors[weights.operand] = self._edited(site, weights, status)
             with paused():
                 output = weights.product.recompute(*factors)
         else:
             if status is Status.NEW:
-                with self.state.noting_block(site, weights.block):
+                with self.state.noting_chunk(site, weights.chunk):
                     recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
             output = call()
         axes = weights.output_axes(output) if status is Status.NEW else None

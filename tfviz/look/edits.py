@@ -37,15 +37,15 @@ class ZeroHeads:
     def __post_init__(self) -> None:
         _check_numbers(self.head)
 
-    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
+    def zeroed_mask(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return a mask over the heads, True for each head that is set to zero.
 
         Raises:
             ValueError: there is no such head.
         """
-        off = torch.zeros(heads, dtype=torch.bool)
-        off[slice(None) if self.head is None else _listed(self.head, heads)] = True
-        return off
+        mask = torch.zeros(heads, dtype=torch.bool)
+        mask[slice(None) if self.head is None else _listed(self.head, heads)] = True
+        return mask
 
     def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
         kind = site.rpartition(".")[2]
@@ -54,7 +54,7 @@ class ZeroHeads:
         if kind != "pattern":
             return zero_activations(self.head)(tensor, site)
         _check_axes(tensor)
-        return tensor.masked_fill(self.off(tensor.shape[1], site).to(tensor.device).view(-1, 1, 1), 0.0)
+        return tensor.masked_fill(self.zeroed_mask(tensor.shape[1], site).to(tensor.device).view(-1, 1, 1), 0.0)
 
 
 def zero(head: HeadIndices = None, positions: PositionIndices = None) -> ZeroHeads | ActivationEdit:
@@ -218,5 +218,5 @@ def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[
         edited[:, listed] = change(weights[:, listed])
         return edited
 
-    edit.of_weights = True  # type: ignore[attr-defined]
+    edit.changes_weights = True  # type: ignore[attr-defined]
     return edit

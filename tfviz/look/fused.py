@@ -62,12 +62,12 @@ class FusedAttention:
             self.state.stack.unseen[site] = "nested tensors"
             return kernel()
         make = partial(AttentionCall.from_arguments, query, key, value, attn_mask, scale, is_causal)
-        off = self._zeroed_heads(make, inputs, is_repeated)
-        edited = None if off is not None else self.observe(make, inputs, dropout_p, is_repeated)
+        ablated = self._zeroed_heads(make, inputs, is_repeated)
+        edited = None if ablated is not None else self.observe(make, inputs, dropout_p, is_repeated)
         if edited is not None:
             return self._edit_output(edited, make, outer=True)
         output = kernel()
-        return self._edit_output(output if off is None else output.masked_fill(off, 0.0), make)
+        return self._edit_output(output if ablated is None else output.masked_fill(ablated, 0.0), make)
 
     def _edit_output(self, output: Tensor, make: Callable[[], AttentionCall], outer: bool = False) -> Tensor:
         """Edit and record the outputs of the heads; `outer`: enclosing captures cannot observe the call."""
@@ -97,10 +97,10 @@ class FusedAttention:
         def make() -> AttentionCall:
             return replace(AttentionCall.from_arguments(query, key, value, None, scale), score_mod=masked_score)
 
-        off = self._zeroed_heads(make, inputs)
-        edited = None if off is not None else self.observe(make, inputs)
+        ablated = self._zeroed_heads(make, inputs)
+        edited = None if ablated is not None else self.observe(make, inputs)
         output, *rows = FLEX_ATTENTION_OP(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
-        output = output if off is None else output.masked_fill(off, 0.0)
+        output = output if ablated is None else output.masked_fill(ablated, 0.0)
         output = self._edit_output(output if edited is None else edited, make, outer=edited is not None)
         return (output, *rows)
 
@@ -154,18 +154,20 @@ class FusedAttention:
             self._record(weights, inputs)
         return None
 
-    def _record(self, weights: Callable[[], FusedWeights], inputs: Sequence[Tensor], off: Tensor | None = None) -> None:
-        """Record scores and weights; `off`, [head, 1, 1], is True for heads that are set to zero."""
+    def _record(
+        self, weights: Callable[[], FusedWeights], inputs: Sequence[Tensor], ablated: Tensor | None = None
+    ) -> None:
+        """Record scores and weights; `ablated`, [head, 1, 1], is True for heads that are set to zero."""
 
         def pattern() -> Tensor | AttentionCall:
-            if self.store and off is None and weights().layout.is_plain:
+            if self.store and ablated is None and weights().layout.is_plain:
                 return self.store.keep(weights().call, self.state.heads().kv_count)
             pattern = weights().pattern(self.recorder.dtype)
-            return pattern if off is None else pattern.masked_fill(off, 0)
+            return pattern if ablated is None else pattern.masked_fill(ablated, 0)
 
         site = self.state.stack.site("pattern")
         self.recorder.record(self.state.stack.site("scores"), lambda: weights().scores())
-        with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, weights().layout)):
+        with self.state.noting_chunk(site, lambda tracker: tracker.chunk_of_call(inputs, weights().layout)):
             self.recorder.record(site, pattern, lambda: weights().allowed())
 
     def _edited_output(self, make: Callable[[], AttentionCall], inputs: Sequence[Tensor], dropout: float) -> Tensor:
@@ -175,7 +177,7 @@ class FusedAttention:
             call, layout = weights.call, weights.layout
             scores = layout.to_bhqk(call.scores().reshape(layout.shape))
             scores = self.state.edit_in_all_captures("scores", scores)
-            with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
+            with self.state.noting_chunk(site, lambda tracker: tracker.chunk_of_call(inputs, layout)):
                 pattern = self.state.edit_pattern(None, softmax_weights(scores), weights.allowed, weights.key_record)
             return call.apply_to_values(functional.dropout(layout.from_bhqk(pattern).reshape(call.shape), dropout))
 
@@ -197,12 +199,12 @@ class FusedAttention:
             weights = self._weights(make())
             if not weights.layout.is_plain:
                 return None
-            zeroed = torch.stack([edit.off(weights.call.shape[1], site) for edit in edits]).any(0)
-            off = zeroed.to(query.device).view(-1, 1, 1)
+            zeroed = torch.stack([edit.zeroed_mask(weights.call.shape[1], site) for edit in edits]).any(0)
+            ablated = zeroed.to(query.device).view(-1, 1, 1)
         if not is_repeated:
             recorder.record_keys(site, weights.key_record)
-            self._record(lambda: weights, inputs, off)
-        return off
+            self._record(lambda: weights, inputs, ablated)
+        return ablated
 
     def _edit_inputs(self, *inputs: Tensor) -> Iterator[Tensor]:
         """Edit, record and yield query, key and value.

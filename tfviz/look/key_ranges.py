@@ -57,35 +57,35 @@ class KeyRanges(NamedTuple):
     def to(self, device: torch.device | str) -> KeyRanges:
         return self._replace(first=self.first.to(device), stop=self.stop.to(device))
 
-    def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
-        """Return the mask of some rows and keys, True where a query may attend."""
+    def dense(self, queries: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head query key"]:
+        """Return the mask of some queries and keys, True where a query may attend."""
         positions = torch.arange(self.keys, dtype=torch.int32, device=self.first.device)[keys]
-        first, stop = self.first[..., rows, None], self.stop[..., rows, None]
+        first, stop = self.first[..., queries, None], self.stop[..., queries, None]
         return (positions >= first) & (positions < stop)
 
-    def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
-        """Set the scores of some rows and keys to -inf, in place, where a query may not attend."""
+    def mask_scores_(self, scores: Tensor, queries: slice, keys: slice) -> Tensor:
+        """Set the scores of some queries and keys to -inf, in place, where a query may not attend."""
         start, end, _ = keys.indices(self.keys)
-        if self.first[..., rows].numel() and end > start:
-            for left, right in self._partly_hidden(rows, start, end):
+        if self.first[..., queries].numel() and end > start:
+            for left, right in self._partly_hidden(queries, start, end):
                 left, right = max(start, left), min(end, right)
                 if left < right:
-                    hidden = ~self.dense(rows, slice(left, right))
+                    hidden = ~self.dense(queries, slice(left, right))
                     scores[..., left - start : right - start].masked_fill_(hidden, -torch.inf)
         return scores
 
-    def _partly_hidden(self, rows: slice, start: int, end: int) -> list[tuple[int, int]]:
-        """Return the ranges before and after the keys to which every one of these rows may attend."""
+    def _partly_hidden(self, queries: slice, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the ranges before and after the keys to which every one of these queries may attend."""
         if self.is_causal:
-            return [(start, start), (min(range(*rows.indices(self.stop.shape[2]))) + 1, end)]
-        return [(start, int(self.first[..., rows].max())), (int(self.stop[..., rows].min()), end)]
+            return [(start, start), (min(range(*queries.indices(self.stop.shape[2]))) + 1, end)]
+        return [(start, int(self.first[..., queries].max())), (int(self.stop[..., queries].min()), end)]
 
-    def key_range(self, rows: slice) -> slice:
-        """Return the range from the first to the last key to which any of these rows may attend."""
+    def key_range(self, queries: slice) -> slice:
+        """Return the range from the first to the last key to which any of these queries may attend."""
         if self.is_causal:
-            positions = range(*rows.indices(self.stop.shape[2]))
+            positions = range(*queries.indices(self.stop.shape[2]))
             return slice(0, min(self.keys, max(positions, default=-1) + 1))
-        first, stop = self.first[..., rows], self.stop[..., rows]
+        first, stop = self.first[..., queries], self.stop[..., queries]
         seen = stop > first
         if not seen.any():
             return slice(0, 0)

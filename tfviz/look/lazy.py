@@ -127,12 +127,14 @@ class LazyAttention:
         weights = softmax_weights(call.scores(rows))[0, 0].cpu()
         return weights[(ALL_PLACES if isinstance(row, slice) else 0, *keys)]
 
-    def allowed(self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Bool[Tensor, "row key"] | None:
+    def allowed(
+        self, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
+    ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where a query may attend; None if nothing is masked."""
-        allowed = self.head_call(head).allowed(rows, keys)
+        allowed = self.head_call(head).allowed(queries, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
-    def allowed_blocks(self, head: int, pool_size: int) -> Bool[Tensor, "down across"] | None:
+    def pooled_mask(self, head: int, pool_size: int) -> Bool[Tensor, "down across"] | None:
         """Return a mask of `pool_size` x `pool_size` cells, True where any may be seen; None if nothing is masked."""
         mask = self.head_call(head).mask
         if not isinstance(mask, KeyRanges):
@@ -148,16 +150,16 @@ class LazyAttention:
 
     @torch.no_grad()
     def max_pool(
-        self, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
+        self, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a part of the map.
 
         The normalizer of each row is computed once and cached.
         """
-        call, (_, queries, count) = self.head_call(head), self.shape
-        (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)
+        call, (_, query_count, key_count) = self.head_call(head), self.shape
+        (top, bottom, _), (left, right, _) = queries.indices(query_count), keys.indices(key_count)
         tile = torch.zeros(-(-(bottom - top) // pool_size), -(-(right - left) // pool_size), device=call.query.device)
-        height = max(pool_size, TILE_BYTES // (4 * count) // pool_size * pool_size)
+        height = max(pool_size, TILE_BYTES // (4 * key_count) // pool_size * pool_size)
         for start in range(top, bottom, height):
             part = slice(start, min(start + height, bottom))
             reach = call.key_range(part)
@@ -171,16 +173,19 @@ class LazyAttention:
         return tile.cpu()
 
     def sketch(self, head: int, pool_size: int) -> Float[Tensor, "down across"]:
-        """Return the largest weight in the first row of each `pool_size` x `pool_size` cells: cheaper than `tile`."""
+        """Return the largest weight in the first row of each `pool_size` x `pool_size` cells.
+
+        It is cheaper than `max_pool`, which reads all rows.
+        """
         return max_pool_keys(self[(head, slice(None, None, pool_size))], pool_size)
 
-    def _cells(self, call: AttentionCall, head: int, rows: slice, keys: slice, reach: slice) -> Tensor:
-        """Compute the weights of some rows and keys; `reach` covers all keys that these rows may attend to."""
+    def _cells(self, call: AttentionCall, head: int, queries: slice, keys: slice, reach: slice) -> Tensor:
+        """Compute the weights of some queries and keys; `reach` covers all keys that these may attend to."""
         unknown = torch.full((self.shape[1],), torch.nan, device=call.query.device)
-        logsumexp = self._logsumexp.setdefault(head, unknown)[rows]  # a view
+        logsumexp = self._logsumexp.setdefault(head, unknown)[queries]  # a view
         if not logsumexp.isnan().any():
-            return (call.scores(rows, keys)[0, 0] - logsumexp[:, None]).exp_()
-        scores = call.scores(rows, reach)[0, 0]
+            return (call.scores(queries, keys)[0, 0] - logsumexp[:, None]).exp_()
+        scores = call.scores(queries, reach)[0, 0]
         weights = softmax_weights(scores)
         best_score, best_weight = scores.amax(-1), weights.amax(-1)
         logsumexp.copy_(torch.where(best_weight > 0, best_score - best_weight.log(), torch.inf))

@@ -145,10 +145,10 @@ def _join(
         pattern, allowed = invocations[segment.invocation]
         if isinstance(pattern, AttentionCall):
             allowed, pattern = pattern.allowed(), pattern.pattern(torch.float32)
-        part = pattern[segment.row][:, segment.start : segment.stop].cpu()
+        part = pattern[segment.batch_index][:, segment.start : segment.stop].cpu()
         mask = _full_mask(part)
         if allowed is not None:
-            mask = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
+            mask = allowed[segment.batch_index if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
         is_open &= allowed is None and pattern.shape[3] == keys
         weights.append(_pad_keys(part, keys, segment.offset - first))
         masks.append(_pad_keys(mask, keys, segment.offset - first))

@@ -88,7 +88,7 @@ class AttentionMaps:
     ) -> AttentionMaps:
         """Return maps of one batch element, with a layer for each pattern of a capture.
 
-        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are joined to one map between
+        Windows of a picture (Liu et al. 2021) and chunks of a text (Zaheer et al. 2020) are joined to one map between
         all positions, by the origins of their queries and keys. The weights that windows at the edge give to padding
         are omitted. Capture large maps in uint8.
 
@@ -106,7 +106,7 @@ class AttentionMaps:
         Raises:
             LookupError: no pattern was captured.
             ValueError: the tokens do not fit; the patterns have different shapes (see `look.groups`); the positions of
-                blocks in the text are unknown.
+                chunks in the text are unknown.
         """
         if invocations is not None:
             one_of(("last", "layers"), invocations=invocations)
@@ -178,9 +178,9 @@ class AttentionMaps:
                 were reordered and `beam_indices` is missing, some keys were computed by none of the invocations, or the
                 invocations are layers instead of steps.
         """
-        chosen, blocks = map_layers.patterns(captured, sites), captured.block_sites
+        chosen, chunks = map_layers.patterns(captured, sites), captured.chunk_sites
         invocations = {
-            site: captured.assembled(site, batch) if site in blocks else captured.stored(site) for site in chosen
+            site: captured.assembled(site, batch) if site in chunks else captured.stored(site) for site in chosen
         }
         weights, mask = map_layers.layers_over_time(invocations, captured.history, batch, beam_indices, text_index)
         return cls(
@@ -223,14 +223,14 @@ class AttentionMaps:
 
     @validated
     def max_pool(
-        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
+        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a head, or of a part of it."""
         at_least(1, pool_size=pool_size)
-        weights, pool_size = self._layer(layer, head, rows, keys), min(pool_size, max(1, *self.shape[2:]))
+        weights, pool_size = self._layer(layer, head, queries, keys), min(pool_size, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
-            return weights.max_pool(head, rows, keys, pool_size)
-        return quantization.dequantize(quantization.max_pool_2d(weights[head, rows, keys], pool_size))
+            return weights.max_pool(head, queries, keys, pool_size)
+        return quantization.dequantize(quantization.max_pool_2d(weights[head, queries, keys], pool_size))
 
     @validated
     def as_uint8(self, layer: int, head: int, pool_size: int = 1) -> UInt8[Tensor, "down across"]:
@@ -254,13 +254,13 @@ class AttentionMaps:
 
     @validated
     def allowed(
-        self, layer: int, head: int, rows: slice = ALL_PLACES, keys: slice = ALL_PLACES
+        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
     ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where this head's queries may attend; None if nothing is masked."""
         weights = self._layer(layer, head)
         if isinstance(weights, LazyAttention):
-            return weights.allowed(head, rows, keys)
-        return None if self.mask is None else self.mask[layer, head, rows, keys]
+            return weights.allowed(head, queries, keys)
+        return None if self.mask is None else self.mask[layer, head, queries, keys]
 
     def _layer(self, *indices: Any) -> Tensor | LazyAttention:
         """Return the layer at these indices (layer, head, query, key), after checking all of them.
@@ -300,7 +300,7 @@ class AttentionMaps:
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not sum to 1 in {', '.join(map(str, sites))}"
-        return capture_checks.of_weights(self.layers, self.mask)
+        return capture_checks.weights_caveat(self.layers, self.mask)
 
     @validated
     def save(self, path: str | Path) -> Path:

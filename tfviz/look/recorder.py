@@ -97,15 +97,15 @@ class Recorder:
                     f"{site} lies in a part that the backward pass recomputes (gradient checkpointing), so its edit "
                     f"would be applied twice or not at all, and gradients would be wrong: turn checkpointing off"
                 )
-            if getattr(function, "of_weights", False) and not site.endswith("pattern"):
+            if getattr(function, "changes_weights", False) and not site.endswith("pattern"):
                 raise ValueError(f"{site}: look.edits change weights; name a site that ends in .pattern")
             with untraced():
                 tensor = apply_edit(site, tensor, function)
         return tensor
 
-    def edit_and_record(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
+    def edit_and_record(self, site: str, tensor: Tensor) -> Tensor:
         """Edit and record a tensor; return the tensor with which the model continues."""
-        return self.keep(site, self.edit(site, tensor), allowed)
+        return self.keep(site, self.edit(site, tensor))
 
     def keep(self, site: str, tensor: Tensor, allowed: MaskFactory = lambda: None) -> Tensor:
         """Record a tensor; return the tensor with which the model continues."""

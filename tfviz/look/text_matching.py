@@ -23,13 +23,13 @@ class Segment:
 
     Attributes:
         invocation: the index of the invocation at its site.
-        row: the batch element.
+        batch_index: the batch element.
         start, stop: the first of the invocation's queries, and one past the last.
         offset: the position of the invocation's first key in the last invocation.
     """
 
     invocation: int
-    row: int
+    batch_index: int
     start: int
     stop: int
     offset: int
@@ -73,26 +73,29 @@ class SiteInvocations:
         self.site, self.infos, self.keys = site, infos, keys
 
     def follow(
-        self, last: int, row: int, dropped: int = 0, rows: Mapping[int, Sequence[int]] | None = None
+        self, last: int, batch_index: int, dropped: int = 0, batch_indices: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
         """Return the timeline of the self-attention text that ends in a batch element of an invocation.
 
         Args:
             last: the index of the invocation.
-            row: the batch element in which the text ends.
+            batch_index: the batch element in which the text ends.
             dropped: number of the last invocation's queries that were discarded after it.
-            rows: invocation -> batch elements that may belong to the text; other invocations are skipped.
+            batch_indices: invocation -> batch elements that may belong to the text; other invocations are skipped.
         """
-        info, keys = self.infos[last], self.keys[last][row]
-        length = int(info.ends[row]) - dropped
-        timeline = Timeline([Segment(last, row, 0, info.queries - dropped, 0)], True, length, keys=keys[:length])
-        needed = int(info.ends[row]) - info.queries  # the keys before the invocation's own, which others have computed
+        info, keys = self.infos[last], self.keys[last][batch_index]
+        length = int(info.ends[batch_index]) - dropped
+        timeline = Timeline(
+            [Segment(last, batch_index, 0, info.queries - dropped, 0)], True, length, keys=keys[:length]
+        )
+        # the keys before the invocation's own, which others have computed
+        needed = int(info.ends[batch_index]) - info.queries
         offset, later = 0, last
         for index in range(last - 1, -1, -1):
             if needed <= 0:
                 break
-            candidates = range(len(self.keys[index])) if rows is None else rows.get(index, ())
-            match = self._find_keys(index, keys[:needed], candidates, row)
+            candidates = range(len(self.keys[index])) if batch_indices is None else batch_indices.get(index, ())
+            match = self._find_keys(index, keys[:needed], candidates, batch_index)
             if match is None:
                 continue  # an invocation of another text, or one whose tokens were all discarded
             element, shift = match  # a sliding cache has dropped keys since, so positions have moved by `shift`
@@ -104,17 +107,17 @@ class SiteInvocations:
             timeline.reordered |= self._is_reordered(later, index, needed, shift)
             offset -= shift
             timeline.segments.insert(0, Segment(index, element, 0, accepted, offset))
-            row, later, needed, keys = element, index, first, self.keys[index][element]
+            batch_index, later, needed, keys = element, index, first, self.keys[index][element]
         timeline.missing = max(needed, 0)
         return timeline
 
-    def collect(self, last: int, row: int) -> Timeline:
+    def collect(self, last: int, batch_index: int) -> Timeline:
         """Return the timeline of a text's cross-attention: all invocations up to `last` whose keys are the same."""
-        keys, segments = self.keys[last][row], []
+        keys, segments = self.keys[last][batch_index], []
         for index in range(last, -1, -1):
             if same := self.same_keys(index, keys):
-                row = row if row in same else same[0]
-                segments.append(Segment(index, row, 0, self.infos[index].queries, 0))
+                batch_index = batch_index if batch_index in same else same[0]
+                segments.append(Segment(index, batch_index, 0, self.infos[index].queries, 0))
         return Timeline(segments[::-1], False, len(keys), keys=keys)
 
     def full_prefix_invocations(self, last: int) -> list[int]:
@@ -131,31 +134,37 @@ class SiteInvocations:
             return True
         ends = set()
         for segment in segments:
-            info, row = self.infos[segment.invocation], segment.row
-            if info.queries > 1 and info.first_end[row] < info.ends[row]:
+            info, element = self.infos[segment.invocation], segment.batch_index
+            if info.queries > 1 and info.first_end[element] < info.ends[element]:
                 return True
-            ends.add(int(info.ends[row]) + segment.offset)
+            ends.add(int(info.ends[element]) + segment.offset)
         return len(ends) > 1
 
     def same_keys(self, index: int, keys: Tensor) -> list[int]:
         """Return the batch elements of an invocation that have exactly these keys."""
-        return [row for row, others in enumerate(self.keys[index]) if self._have_same_keys(keys, others, index)]
+        there = enumerate(self.keys[index])
+        return [element for element, others in there if self._have_same_keys(keys, others, index)]
 
-    def is_prefix(self, index: int, row: int, keys: Tensor) -> bool:
+    def is_prefix(self, index: int, batch_index: int, keys: Tensor) -> bool:
         """Return whether the text of an invocation is a proper prefix of another."""
-        if row >= len(self.keys[index]):
+        if batch_index >= len(self.keys[index]):
             return False
         info = self.infos[index]
-        start, end = int(info.starts[row]), int(info.ends[row])  # padding may change as a text is read again
-        return end < len(keys) and self._have_same_keys(keys[start:end], self.keys[index][row][start:end], index)
+        # padding may change as a text is read again
+        start, end = int(info.starts[batch_index]), int(info.ends[batch_index])
+        return end < len(keys) and self._have_same_keys(
+            keys[start:end], self.keys[index][batch_index][start:end], index
+        )
 
     def _have_same_keys(self, keys: Tensor, others: Tensor, index: int) -> bool:
         return keys.shape == others.shape and bool(_are_close(keys, others, self.infos[index].tolerance).all())
 
-    def _find_keys(self, index: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
+    def _find_keys(
+        self, index: int, keys: Tensor, batch_indices: Sequence[int], batch_index: int
+    ) -> tuple[int, int] | None:
         """Return (batch element, index of the first key) where an invocation has these keys in this order; or None."""
         info, needed = self.infos[index], len(keys)
-        for element in sorted(rows, key=lambda element: element != row):
+        for element in sorted(batch_indices, key=lambda element: element != batch_index):
             last_start, there = int(info.ends[element]) - needed, self.keys[index][element]
             if last_start < 0:
                 continue

@@ -166,7 +166,7 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     if not text.is_self_attention:
         segments = [Segment(index, row, 0, invocations.infos[index].queries, 0) for index, row in steps.items()]
         return Timeline(segments, False, text.length, keys=text.keys, others=others)
-    timeline = invocations.follow(numbers[-1], rows[-1], rows={index: [row] for index, row in steps.items()})
+    timeline = invocations.follow(numbers[-1], rows[-1], batch_indices={index: [row] for index, row in steps.items()})
     timeline.others = others
     if len(timeline.segments) != len(text.segments[: len(rows)]):
         raise ValueError(
@@ -191,17 +191,17 @@ def _map_to_site(
             "AttentionMaps.from_capture(captured, invocations='layers') shows each"
         )
     last = segments[-1]
-    keys = invocations.keys[last.invocation][last.row]
-    if not invocations.sees_more_keys(invocations.follow(last.invocation, last.row)):
-        if any(segment.row not in invocations.same_keys(segment.invocation, keys) for segment in segments):
+    keys = invocations.keys[last.invocation][last.batch_index]
+    if not invocations.sees_more_keys(invocations.follow(last.invocation, last.batch_index)):
+        if any(segment.batch_index not in invocations.same_keys(segment.invocation, keys) for segment in segments):
             raise ValueError(f"{invocations.site} attends to other keys in each call; capture one text at a time")
         return Timeline(segments, False, len(keys), keys=keys)
     firsts = list(accumulate((segment.stop - segment.start for segment in segments), initial=text.missing))
     placed = []
     for segment, first in zip(segments, firsts):
         info = invocations.infos[segment.invocation]
-        offset = first + info.queries - int(info.ends[segment.row])
-        placed.append(Segment(segment.invocation, segment.row, segment.start, segment.stop, offset))
+        offset = first + info.queries - int(info.ends[segment.batch_index])
+        placed.append(Segment(segment.invocation, segment.batch_index, segment.start, segment.stop, offset))
     return Timeline(placed, True, firsts[-1], keys=keys)
 
 
@@ -215,7 +215,7 @@ def _same_queries(invocations: SiteInvocations, last: int, leading: SiteInvocati
 def _corresponding(segment: Segment, leading: SiteInvocations, invocations: SiteInvocations, index: int) -> Segment:
     """Return the queries of an invocation that correspond to a segment of the leading site."""
     width = len(leading.keys[segment.invocation]) // len(invocations.keys[index])
-    row, first = divmod(segment.row, width) if width > 1 else (segment.row, 0)
+    row, first = divmod(segment.batch_index, width) if width > 1 else (segment.batch_index, 0)
     first *= leading.infos[segment.invocation].queries
     return Segment(index, row, first + segment.start, first + segment.stop, 0)
 

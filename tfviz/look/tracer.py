@@ -53,8 +53,8 @@ from torch.nn.modules import module as _modules
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from tfviz.apply_edit import Edit
-from tfviz.look.block_tracker import BlockTracker, may_cut_text
 from tfviz.look.capture_state import CaptureState
+from tfviz.look.chunk_tracker import ChunkTracker, may_cut_text
 from tfviz.look.eager import EagerAttention
 from tfviz.look.external_kernels import KERNEL_CALLS
 from tfviz.look.fused import FLEX_ATTENTION_OP, FusedAttention
@@ -112,7 +112,7 @@ class AttentionTracer(CaptureMode):
         self.state = CaptureState(
             self.stack, self.recorder, axes, [tracer for tracer in ACTIVE_CAPTURES.get() if tracer in OPEN_TRACERS]
         )
-        self.state.block_tracker = BlockTracker() if may_cut_text(model) else None
+        self.state.chunk_tracker = ChunkTracker() if may_cut_text(model) else None
         self.fused = FusedAttention(self.state, store)
         self.eager = EagerAttention(self.state)
         self.multi_head = MultiHeadForward(self.state, self)

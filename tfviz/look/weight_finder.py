@@ -42,8 +42,8 @@ class WeightFinder:
             self.samples[output] = True
         elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
             self.samples.update((tensor, True) for tensor in tensors((output,)))
-        if self.state.block_tracker:
-            self.state.block_tracker.follow(op, output)
+        if self.state.chunk_tracker:
+            self.state.chunk_tracker.follow(op, output)
         if op.product or self.scores.known.data:
             self.scores.follow(op, output)
         if op.name in LOGSUMEXP_OPS:
@@ -52,11 +52,11 @@ class WeightFinder:
             self.lineage.follow(op, output)
 
     def find(self, product: Product) -> Match | None:
-        """Return the weights in a product: from a softmax, with rows that sum to 1, of blocks, or named by the user."""
+        """Return the weights in a product: from a softmax, with rows that sum to 1, of chunks, or named by the user."""
         return (
             self._of_softmax(product)
             or self._by_row_sums(product)
-            or self._by_blocks(product)
+            or self._by_chunks(product)
             or self._by_name(product)
         )
 
@@ -85,8 +85,8 @@ class WeightFinder:
                 return operand, self.lineage.begin(product.factors[operand], None, axis)
         return None
 
-    def _by_blocks(self, product: Product) -> Match | None:
-        match = self.state.block_tracker.find(product) if self.state.block_tracker else None
+    def _by_chunks(self, product: Product) -> Match | None:
+        match = self.state.chunk_tracker.find(product) if self.state.chunk_tracker else None
         return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:

@@ -14,27 +14,27 @@ from tfviz.shapes import Bool, Float, Int
 __all__ = ["Classifier", "first", "maximum", "mean"]
 
 States = Float[Tensor, "batch position dim"]
-AttentionMask = Bool[Tensor, "batch position"]  # False at padding
+PaddingMask = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]
 Pooling = Callable[[Tensor, Tensor], Tensor]  # function from states and attention mask to pooled vectors
 Embedding = Callable[[int, int], nn.Module]  # function from vocabulary size and width to an embedding
 
 
-def mean(x: States, attention_mask: AttentionMask) -> Pooled:
+def mean(x: States, attention_mask: PaddingMask) -> Pooled:
     """Return the mean of the states over the tokens of each text, without padding; zeros for a text of padding."""
     _check_mask(x, attention_mask)
     mask = attention_mask.unsqueeze(-1)
     return (x * mask).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def maximum(x: States, attention_mask: AttentionMask) -> Pooled:
+def maximum(x: States, attention_mask: PaddingMask) -> Pooled:
     """Return the maximum of each dimension over the tokens of each text, without padding; zeros for only padding."""
     _check_mask(x, attention_mask)
     largest = x.masked_fill(~attention_mask.unsqueeze(-1), -torch.inf).amax(1)
     return largest.masked_fill(~attention_mask.any(1, keepdim=True), 0.0)
 
 
-def first(x: States, attention_mask: AttentionMask) -> Pooled:
+def first(x: States, attention_mask: PaddingMask) -> Pooled:
     """Return the state of the first position, for texts that begin with a `[CLS]` token (Devlin et al. 2019)."""
     _check_mask(x, attention_mask)
     return x[:, 0]

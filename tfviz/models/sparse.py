@@ -10,7 +10,7 @@ from tfviz.layers.attention import MIN_FLEX_WIDTH, AttentionMask
 from tfviz.layers.positions import PositionEncoding
 from tfviz.models.gpt import GPT
 
-Pattern = Callable[[int], masks.Mask]
+MaskMaker = Callable[[int], masks.Mask]
 
 
 class SparseTransformer(GPT):
@@ -22,7 +22,7 @@ class SparseTransformer(GPT):
     Args:
         vocab_size: number of tokens.
         stride: size of the local window or block in which all past keys are allowed; of earlier keys, only some are.
-        pattern: function from `stride` to a mask: `masks.strided`, for data that repeat at a known distance, or
+        make_mask: function from `stride` to a mask: `masks.strided`, for data that repeat at a known distance, or
             `masks.fixed`, for text; or a list of such functions, one for each head in turn, such as `[masks.window,
             masks.dilated]` (section 5.1).
         parts: arguments of `GPT`. With positions that bias scores, or heads narrower than 16, attention is computed
@@ -33,10 +33,10 @@ class SparseTransformer(GPT):
     """
 
     def __init__(
-        self, vocab_size: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any
+        self, vocab_size: int, *, stride: int, make_mask: MaskMaker | Sequence[MaskMaker] = masks.strided, **parts: Any
     ):
-        patterns = [pattern] if callable(pattern) else pattern
-        mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
+        makers = [make_mask] if callable(make_mask) else make_mask
+        mask = masks.causal & masks.per_head(*(make(stride) for make in makers))
         super().__init__(vocab_size, mask=mask, **parts)
         # the last one is stored, since it takes longer to build than to use
         self.block_masks: dict[tuple[int, torch.device], Any] = {}

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from tfviz.checks import total_memory
@@ -40,8 +41,8 @@ class CostLimit(TorchDispatchMode):
         if name in SPLIT_OPS and _result_count(name, *args) > MAX_RESULTS:
             raise ValueError(f"{name} makes more than {MAX_RESULTS:,} tensors")
         result = func(*args, **(kwargs or {}))
-        results = list(_tensors([result]))
-        inputs = list(_tensors(args))
+        results = _tensors(result)
+        inputs = _tensors(args)
         self.work += MULTIPLICATIONS_PER_CALL + _operation_cost(name, inputs, results, args)
         if not func.is_view:
             self.bytes += sum(result.numel() * result.element_size() for result in results)
@@ -70,14 +71,8 @@ def _result_count(name: str, tensor: Tensor, size: Any = 0, dim: int = 0) -> int
     return tensor.shape[axis] // max(1, size) if -tensor.dim() <= axis < tensor.dim() else 0
 
 
-def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
-    for value in values:
-        if isinstance(value, Tensor):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from _tensors(value)
-        elif isinstance(value, Mapping):
-            yield from _tensors(value.values())
+def _tensors(values: Any) -> list[Tensor]:
+    return [leaf for leaf in pytree.tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
 def to_meta(tensor: Tensor) -> Tensor:

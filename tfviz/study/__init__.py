@@ -25,7 +25,7 @@ from tfviz.study.aggregation import aggregate
 from tfviz.study.attribution import attribute
 from tfviz.study.compare import compare
 from tfviz.study.head_weights import HeadWeights, head_weights
-from tfviz.study.heads import HeadScores, score_heads
+from tfviz.study.heads import HeadScores, mean_head_scores
 from tfviz.study.inputs import Inputs
 from tfviz.study.lens import LensTable, lens, metric_by_layer
 from tfviz.study.map_store import MapStore
@@ -56,10 +56,10 @@ __all__ = [
     "logit_difference",
     "maps_during_training",
     "mean_activations",
+    "mean_head_scores",
     "metric_by_layer",
     "patch",
     "patch_path",
-    "score_heads",
 ]
 
 validate_public(globals(), [name for name in __all__ if name != "LensTable"])

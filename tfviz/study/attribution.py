@@ -17,8 +17,8 @@ from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import (
     LOG_PROBABILITY_UNIT,
     Metric,
-    measure,
-    measure_with_gradient,
+    evaluate_metric,
+    evaluate_metric_with_gradient,
     text_axis,
     unit_of,
 )
@@ -98,7 +98,7 @@ class _AttributedRun:
         with torch.enable_grad(), self.trace.observe(), capture(model, [], edit=edit):
             with warning_of_shifted_positions(model, inputs):
                 logits = inputs.logits(model)
-            value = measure_with_gradient("target", target, logits)
+            value = evaluate_metric_with_gradient("target", target, logits)
             summed = value.sum()
         check_position(target, inputs, logits)
         self.value = value.detach().float()
@@ -117,12 +117,12 @@ class _AttributedRun:
         if frozen is None:
             kind = type(model.get_submodule(norm)).__name__
             raise ValueError(f"{norm} ({kind}) is neither a LayerNorm nor an RMSNorm that is known")
-        self.bias = self._share(gradient * frozen.bias)
+        self.bias = self._contribution(gradient * frozen.bias)
         self.direction = frozen.input_gradient(gradient)
-        self.rest = self.value - self._share(gradient * normed.detach())
+        self.rest = self.value - self._contribution(gradient * normed.detach())
         self._check_linear(inputs, target)
 
-    def _share(self, products: Float[Tensor, "batch position dim"]) -> Tensor:
+    def _contribution(self, products: Float[Tensor, "batch position dim"]) -> Tensor:
         """Sum products of positions to one contribution, [], or to one of each text, [text], as the target has it."""
         if self.value.dim() and len(products) != len(self.value):
             raise ValueError(f"the residual stream is {list(products.shape)}, with no axis of texts: take their mean")
@@ -148,7 +148,7 @@ class _AttributedRun:
         tolerance = factor * (0.02 * (self.value - self.rest).abs() + self.noise)
         for times in (factor, -factor):
             with capture(self.model, [], edit={self.norm: lambda tensor, times=times: tensor * times}):
-                value = measure(target, inputs.logits(self.model)).float()
+                value = evaluate_metric(target, inputs.logits(self.model)).float()
             if ((value - self.rest - (self.value - self.rest) * times).abs() > tolerance).any():
                 raise ValueError(f"the target is {NOT_LINEAR}")
 
@@ -160,7 +160,7 @@ class _AttributedRun:
         """
         shares: dict[str, Tensor] = {}
         for term in self.terms:
-            share = self._share(self.direction * term.tensor.detach())
+            share = self._contribution(self.direction * term.tensor.detach())
             shares[term.name] = shares[term.name] + share if term.name in shares else share
         biases = {f"{self.norm}.bias": self.bias, "output.bias": self.rest}
         total = torch.stack([*shares.values(), *biases.values()]).sum(0)

@@ -14,7 +14,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tfviz.look.block_paths import blocks
+from tfviz.look.module_paths import blocks
 from tfviz.look.module_stack import first_tensor_argument
 from tfviz.study.inputs import Inputs, repeat_batch
 

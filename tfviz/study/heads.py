@@ -1,4 +1,4 @@
-"""`score_heads` and `HeadScores`: head scores over a data set, compared with uniform attention."""
+"""`mean_head_scores` and `HeadScores`: head scores over a data set, compared with uniform attention."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def _checked(name: str, cells: Any, ids: Tensor) -> Cells:
     return cells.to(ids.device)
 
 
-def score_heads(
+def mean_head_scores(
     model: nn.Module,
     texts: Iterable[Any],
     kinds: Sequence[str] | Mapping[str, Kind] = tuple(SCORE_KINDS),

@@ -17,14 +17,14 @@ from tfviz.look.map_arguments import range_labels
 from tfviz.shapes import Float, Int
 from tfviz.study.block_replay import BlockReplay, first_tensor
 from tfviz.study.inputs import Inputs, Prompt, attention_mask_at, ids_at
-from tfviz.study.metrics import Metric, measure, text_axis, unit_of
+from tfviz.study.metrics import Metric, evaluate_metric, text_axis, unit_of
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.sites import site_axis
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
 MAX_POSITIONS_PER_RUN = 8192  # of all texts and layers of one run
-Names = Callable[[Sequence[int]], Sequence[str]]
+ToTokens = Callable[[Sequence[int]], Sequence[str]]
 
 
 def _check_names(value: Any, name: str, depth: int = 3) -> None:
@@ -98,7 +98,7 @@ def lens(
     model: nn.Module,
     ids: Prompt,
     *,
-    names: Names | None = None,
+    to_tokens: ToTokens | None = None,
     token: int | None = None,
     top_k: int = 10,
 ) -> LensTable:
@@ -110,7 +110,7 @@ def lens(
     Args:
         model: the model.
         ids: one text [1, position], several [batch, position], or a model's arguments by name.
-        names: ids -> their names, such as `tokenizer.tokens` or `tokenizer.convert_ids_to_tokens`; None: the ids.
+        to_tokens: ids -> the tokens, such as `tokenizer.tokens` or `tokenizer.convert_ids_to_tokens`; None: the ids.
         token: the id of the token whose probability is returned; None: the likeliest token of each cell.
         top_k: the number of likeliest tokens to keep for each cell.
 
@@ -149,7 +149,7 @@ def lens(
         torch.cat(parts).unflatten(0, (-1, inputs.size)).transpose(0, 1) for parts in zip(*kept)
     )  # [text, layer, position, ...]
     values = torch.where(attention_mask_at(inputs, "decoder", values.shape[-1]).cpu()[:, None], values, torch.nan)
-    subject = "the likeliest token" if token is None else _token_name(token, names)
+    subject = "the likeliest token" if token is None else _token_name(token, to_tokens)
     table = LensTable(
         values,
         {
@@ -162,8 +162,8 @@ def lens(
         {"model": type(model).__name__},
         likeliest,
         probabilities,
-        [[[_names_of(cell, names) for cell in layer] for layer in text] for text in likeliest.tolist()],
-        _position_names(inputs, values.shape[-1], names),
+        [[[_names_of(cell, to_tokens) for cell in layer] for layer in text] for text in likeliest.tolist()],
+        _position_names(inputs, values.shape[-1], to_tokens),
     )
     return table if inputs.size > 1 else replace(table.text(0), notes=table.notes)
 
@@ -196,11 +196,11 @@ def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
     inputs = Inputs.from_prompt("ids", ids, model)
     with eval_mode(model):
         replay, logits = _observed(model, inputs)
-        axes = text_axis(measure(metric, logits))
+        axes = text_axis(evaluate_metric(metric, logits))
         check_position(metric, inputs, logits)
         stack = replay.stack()
         runs = (run.split(inputs.size) for run in _read_layers(model, inputs, replay, stack))
-        values = torch.stack([measure(metric, part).float().cpu() for run in runs for part in run], -1)
+        values = torch.stack([evaluate_metric(metric, part).float().cpu() for run in runs for part in run], -1)
     axes["layer"] = ["in", *site_axis(stack)[1]]
     name = type(model).__name__
     return Table(values, axes, unit_of(metric), f"The metric in each layer of {name}", {"model": name})
@@ -224,20 +224,20 @@ def _read_layers(model: nn.Module, inputs: Inputs, replay: BlockReplay, stack: l
             yield inputs.repeat(len(chunk)).logits(model)
 
 
-def _position_names(inputs: Inputs, count: int, names: Names | None) -> list[list[str]]:
+def _position_names(inputs: Inputs, count: int, to_tokens: ToTokens | None) -> list[list[str]]:
     """Return the names of each text's tokens (of an encoder-decoder, the decoder's), or the numbers of positions."""
     try:
         ids = ids_at(inputs, "decoder")
     except ValueError:
         ids = None
-    if names is None or ids is None or ids.shape[1] != count:
+    if to_tokens is None or ids is None or ids.shape[1] != count:
         return [range_labels(count)] * inputs.size
-    return [_names_of(row, names) for row in ids.tolist()]
+    return [_names_of(row, to_tokens) for row in ids.tolist()]
 
 
-def _names_of(ids: Sequence[int], names: Names | None) -> list[str]:
-    return [str(name) for name in (names(ids) if names is not None else ids)]
+def _names_of(ids: Sequence[int], to_tokens: ToTokens | None) -> list[str]:
+    return [str(name) for name in (to_tokens(ids) if to_tokens is not None else ids)]
 
 
-def _token_name(token: int, names: Names | None) -> str:
-    return _names_of([token], names)[0]
+def _token_name(token: int, to_tokens: ToTokens | None) -> str:
+    return _names_of([token], to_tokens)[0]

@@ -39,12 +39,14 @@ def logit(token: PerText, position: PerText = -1, reduction: Reduction = "mean")
     return _metric(lambda logits: _token_logits(logits, token, position), reduction, "logit", position, [token])
 
 
-def logit_difference(answer: PerText, other: PerText, position: PerText = -1, reduction: Reduction = "mean") -> Metric:
-    """Return the metric "logit of the right token minus logit of another token" (Wang et al. 2023).
+def logit_difference(
+    correct: PerText, incorrect: PerText, position: PerText = -1, reduction: Reduction = "mean"
+) -> Metric:
+    """Return the metric "logit of the right token minus logit of a wrong one" (Wang et al. 2023).
 
     Args:
-        answer: the id of the right token, or one id for each text.
-        other: the id of the other token, or one id for each text.
+        correct: the id of the right token, or one id for each text.
+        incorrect: the id of a wrong token, or one id for each text.
         position: the position of the logits, or one for each text.
         reduction: "mean" over the batch, or "none": one number for each text.
 
@@ -55,13 +57,13 @@ def logit_difference(answer: PerText, other: PerText, position: PerText = -1, re
     >>> logit_difference(2, 0)(torch.tensor([[[1.0, 0.0, 4.0]]])).item()
     3.0
     """
-    _check_whole(answer=answer, other=other, position=position)
-    _check_different(answer, other)
+    _check_whole(correct=correct, incorrect=incorrect, position=position)
+    _check_different(correct, incorrect)
 
     def difference(logits: Tensor) -> Tensor:
-        return _token_logits(logits, answer, position) - _token_logits(logits, other, position)
+        return _token_logits(logits, correct, position) - _token_logits(logits, incorrect, position)
 
-    return _metric(difference, reduction, "logit difference", position, [answer, other])
+    return _metric(difference, reduction, "logit difference", position, [correct, incorrect])
 
 
 def log_probability(token: PerText, position: PerText = -1, reduction: Reduction = "mean") -> Metric:
@@ -83,13 +85,13 @@ def _check_whole(**numbers: PerText) -> None:
             raise TypeError(f"{name} is {value.dtype}; give whole numbers, as a tokenizer returns them")
 
 
-def _check_different(answer: PerText, other: PerText) -> None:
-    """Raise ValueError if the right and the other token of a text are the same."""
-    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (answer, other)]
+def _check_different(correct: PerText, incorrect: PerText) -> None:
+    """Raise ValueError if the right and the wrong token of a text are the same."""
+    pair = [torch.as_tensor(numbers).flatten().tolist() for numbers in (correct, incorrect)]
     first, second = (numbers * max(map(len, pair)) if len(numbers) == 1 else numbers for numbers in pair)
     same = next((token for token, against in zip(first, second) if token == against), None)
     if same is not None:
-        raise ValueError(f"answer and other are both {same}, whose difference is always 0; give two tokens")
+        raise ValueError(f"correct and incorrect are both {same}, whose difference is always 0; give two tokens")
 
 
 def _metric(
@@ -168,7 +170,7 @@ def tokens_of(metric: Metric) -> list[int]:
     return sorted({token for ids in given for token in torch.as_tensor(ids).flatten().tolist()})
 
 
-def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
+def evaluate_metric(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tensor, "*batch"]:
     """Return the value of a metric: one number, [], or one for each text, [batch].
 
     If a user's metric raises an error, a note on its arguments is added to the error.
@@ -204,7 +206,7 @@ def measure(metric: Metric, logits: Tensor, name: str = "metric") -> Float[Tenso
     return value if list(value.shape) == [len(logits)] else value.reshape(())
 
 
-def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
+def evaluate_metric_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Tensor, "*batch"]:
     """Return the value of a metric after checking that it has a gradient.
 
     Args:
@@ -216,7 +218,7 @@ def measure_with_gradient(name: str, metric: Metric, logits: Tensor) -> Float[Te
         TypeError: the value is neither one number nor one for each text.
         ValueError: the value does not depend on the logits, or was detached from them; it is NaN or infinite.
     """
-    value = measure(metric, logits, name)
+    value = evaluate_metric(metric, logits, name)
     if not value.requires_grad:
         raise ValueError(f"the {name} does not depend on the logits by differentiable operations; it has no gradient")
     return value

@@ -14,7 +14,7 @@ from tfviz.shapes import Bool
 from tfviz.study.block_replay import BlockReplay
 from tfviz.study.inputs import Inputs, attention_mask_at
 from tfviz.study.last_position import LastPosition
-from tfviz.study.metrics import Metric, measure, measure_with_gradient, reads_last, text_axis
+from tfviz.study.metrics import Metric, evaluate_metric, evaluate_metric_with_gradient, reads_last, text_axis
 from tfviz.study.padding import check_position, warning_of_shifted_positions
 from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import Means, replacement
@@ -81,7 +81,7 @@ class Sweep:
         self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
         for site, heads in self.heads.items():
             check_heads(site, heads, activations[unpatched][site])
-        self.choose(each, positions, tokens)  # raises errors before the other run
+        self.set_targets(each, positions, tokens)  # raises errors before the other run
         for name in inputs.keys() - {unpatched}:
             is_needed = name == source or (source, name) == ("gradient", "clean")
             _, kept = self._run(name, inputs[name], globs if is_needed else [])
@@ -104,7 +104,7 @@ class Sweep:
             capture(self.model, globs) as captured,
         ):
             logits = prompt.logits(self.model)
-        self.baselines[name] = measure(self.metric, logits).detach().float().cpu()
+        self.baselines[name] = evaluate_metric(self.metric, logits).detach().float().cpu()
         check_position(self.metric, prompt, logits)
         return logits, single_invocations(captured)
 
@@ -140,17 +140,17 @@ class Sweep:
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)
 
-    def choose(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
+    def set_targets(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
         """Set the targets and the axes, once the sites are known.
 
         Raises:
             ValueError: the sites have no heads, and `each` is not "position"; `positions` are empty or out of range;
                 the numbers of tokens and positions differ.
         """
-        self.units = PatchTargets.from_site(self.sites[0], each, positions)
-        self.targets = self.units.among(list(self.heads.values()))
+        self.patch_targets = PatchTargets.from_site(self.sites[0], each, positions)
+        self.targets = self.patch_targets.among(list(self.heads.values()))
         name, labels = site_axis([site.name for site in self.sites])
-        self.axes: dict[str, Sequence[str]] = {name: labels, **self.units.axes(self.targets, tokens)}
+        self.axes: dict[str, Sequence[str]] = {name: labels, **self.patch_targets.axes(self.targets, tokens)}
 
     def measure(self, texts: int, results: PartialResults, progress: bool) -> Tensor:
         """Return the change of the metric by each patch, [patch, (text)], site by site.
@@ -201,13 +201,13 @@ class Sweep:
         """Return an activation of the repeated texts, with one target replaced in each repetition."""
         edited, source, size = tensor.clone(), self.sources[site.name], self.base.size
         for number, target in enumerate(targets):
-            index = self.units.index(target)
+            index = self.patch_targets.index(target)
             edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
         return edited
 
     def metric_changes(self, logits: Tensor) -> Tensor:
         """Return the metric of each repetition of the texts less that without patches, [repetition, (text)]."""
-        values = [measure(self.metric, part) for part in logits.split(self.base.size)]
+        values = [evaluate_metric(self.metric, part) for part in logits.split(self.base.size)]
         return torch.stack(values).float().cpu() - self.unpatched
 
     def estimate(self) -> Tensor:
@@ -223,7 +223,7 @@ class Sweep:
             return kept[site] * 1  # a copy, since a model may add to it in place
 
         with torch.enable_grad(), capture(self.model, [], edit={site.name: keep for site in self.sites}):
-            value = measure_with_gradient("metric", self.metric, self.base.logits(self.model))
+            value = evaluate_metric_with_gradient("metric", self.metric, self.base.logits(self.model))
             summed = value.sum()
         gradients = torch.autograd.grad(summed, list(kept.values()), allow_unused=True)
         if all(gradient is None for gradient in gradients):
@@ -242,7 +242,7 @@ class Sweep:
         """Return the estimated change by one target for each text, [text]; NaN for a head that was not chosen."""
         heads = self.heads[site]
         is_chosen = heads is None or target[0] in heads
-        summed = share[self.units.index(target)].flatten(1).sum(1)
+        summed = share[self.patch_targets.index(target)].flatten(1).sum(1)
         return summed if is_chosen else torch.full_like(summed, torch.nan)
 
 

@@ -117,7 +117,7 @@ def patch(
         else:
             texts = batch_size or sweep.texts_at_once
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
-            patched = sweep.targets, sweep.heads, sweep.units.positions
+            patched = sweep.targets, sweep.heads, sweep.patch_targets.positions
             results = PartialResults(
                 resume,
                 sweep.shape,

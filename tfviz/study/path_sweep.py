@@ -56,11 +56,11 @@ class PathSweep(Sweep):
         sites = [site for site in self.base_activations if any(matches(site, glob) for glob in frozen)]
         self.frozen = [site for site in sites if self.receivers.get(site, []) is not None]
 
-    def choose(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
+    def set_targets(self, each: Each | None, positions: Sequence[int] | None, tokens: Sequence[str] | None) -> None:
         """Set the receiving heads, the targets and the axes.
 
         Raises:
-            ValueError: a site has no such head; otherwise as for `Sweep.choose`.
+            ValueError: a site has no such head; otherwise as for `Sweep.set_targets`.
         """
         self.receivers = {
             site: heads_at(site, self._receivers)
@@ -69,7 +69,7 @@ class PathSweep(Sweep):
         }
         for site, heads in self.receivers.items():
             check_heads(site, heads, self.base_activations[site])
-        super().choose(each, positions, tokens)
+        super().set_targets(each, positions, tokens)
 
     def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch through the receivers, [target, (text)]."""

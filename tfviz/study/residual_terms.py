@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.block_paths import blocks
-from tfviz.look.module_paths import is_within
+from tfviz.look.module_paths import blocks, is_within
 from tfviz.study.block_replay import first_tensor, hooked, with_first_tensor
 from tfviz.study.frozen_norm import FrozenNorm
 

@@ -110,7 +110,7 @@ class Statistics:
         count = int(self.counts.max()) if self.counts.numel() else 0
         return Table(values, self.axes, self.unit, f"{title} over {count:,} texts", {"texts": count})
 
-    def examples(self, *labels: str | int) -> list[tuple[int, float]]:
+    def top_texts(self, *labels: str | int) -> list[tuple[int, float]]:
         """Return the largest values of a cell as pairs (index of the text in the data set, value), in descending order.
 
         Args:

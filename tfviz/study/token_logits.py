@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz.study.block_replay import BlockReplay
-from tfviz.study.metrics import Metric, measure, tokens_of
+from tfviz.study.metrics import Metric, evaluate_metric, tokens_of
 from tfviz.study.partial_forward import PartialForward
 
 
@@ -32,7 +32,7 @@ class TokenLogits(PartialForward):
         path = _output_projection(replay, logits.shape[-1]) if enabled and tokens else ""
         projection = model.get_submodule(path) if path else None
         super().__init__(model, {path: _of_tokens(projection, tokens)} if isinstance(projection, nn.Linear) else {})
-        self.keep_if_exact(replay, list(replay.blocks), partial(measure, metric), logits)
+        self.keep_if_exact(replay, list(replay.blocks), partial(evaluate_metric, metric), logits)
 
 
 def _output_projection(replay: BlockReplay, vocab: int) -> str:

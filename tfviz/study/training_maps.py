@@ -42,7 +42,8 @@ def maps_during_training(
 
     >>> import torch
     >>> from tfviz import learn, models, text
-    >>> gpt, batches = models.GPT(5, layers=1, heads=2, dim=4), text.Windows(torch.arange(40) % 5, length=3, batch=2)
+    >>> gpt = models.GPT(5, layers=1, heads=2, dim=4)
+    >>> batches = text.Windows(torch.arange(40) % 5, length=3, batch_size=2)
     >>> list(maps_during_training(learn.fit(gpt, batches, 5, progress=False), gpt, torch.tensor([[1, 2, 3]]), every=2))
     ['step 0', 'step 2', 'step 4', 'step 5']
     """

@@ -37,6 +37,6 @@ __all__ = [
 ]  # fmt: skip
 
 validate_public(globals(), __all__)
-validate_public(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])
+validate_public(vars(corpora), ["load", "split", "paths", "fetch", "readable_files", "verify"])
 validate_public(vars(datasets), ["reviews", "pairs", "parallel"])
 validate_public(vars(tasks), ["dates", "numbers", "copy", "reverse", "sort"])

@@ -15,7 +15,7 @@ from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
 
-__all__ = ["CORPORA", "cache", "fetch", "load", "parts", "paths", "split", "verify"]
+__all__ = ["CORPORA", "cache", "fetch", "load", "paths", "readable_files", "split", "verify"]
 
 FILE_STATES = (  # a corpus has the first of these states that any of its files has
     "differs",
@@ -53,7 +53,7 @@ def load(name: str) -> str:
     if name not in CORPORA and (own := _own_text(name)):
         part: Part = own
     elif _find_corpus(name).reader == Corpus.reader:
-        part = parts(name)[0]
+        part = readable_files(name)[0]
     else:
         raise ValueError(f"{name} is not one text; read it with tfviz.text.{CORPORA[name].reader}")
     text = archives.read_text(part).replace("\r\n", "\n").replace("\r", "\n")
@@ -96,8 +96,8 @@ def fetch(name: str, *only: str) -> list[Path]:
     return [path for file in _select_files(name, only) for path in _fetch(name, file)]
 
 
-def parts(name: str) -> list[Part]:
-    """Download a corpus if it is missing, and return its readable parts: files, or listed members of zip archives."""
+def readable_files(name: str) -> list[Part]:
+    """Download a corpus if it is missing, and return its readable files, or the listed members of its zip archives."""
     found: list[Part] = []
     for file in _select_files(name):
         for path in _fetch(name, file):

@@ -157,7 +157,7 @@ def ratings() -> Ratings:
         ValueError: a row is damaged (the message names file and line), a film is listed twice, or a user rated a film
             twice.
     """
-    movies_file, ratings_file = corpora.parts("movielens")
+    movies_file, ratings_file = corpora.readable_files("movielens")
     movie_rows = _table(movies_file, movieId=int, title=str, genres=str)
     _check_unique([number for number, *_ in movie_rows], f"{movies_file}: movie")
     movie_of = {number: (title, genres) for number, title, genres in movie_rows}
@@ -185,7 +185,7 @@ def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tens
     Raises:
         ValueError: the file is damaged.
     """
-    content = bytearray(archives.read_bytes(corpora.parts("enwik8")[0]))
+    content = bytearray(archives.read_bytes(corpora.readable_files("enwik8")[0]))
     train, rest, end = (len(content) * percent // 100 for percent in (90, 95, 100))
     return torch.frombuffer(content, dtype=torch.uint8).split([train, rest - train, end - rest])
 

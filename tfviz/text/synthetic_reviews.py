@@ -22,7 +22,7 @@ AGREEING_CONJUNCTIONS, OPPOSING_CONJUNCTIONS = ("and",), ("but", "although")
 
 
 @dataclass(frozen=True)
-class Review:
+class SyntheticReview:
     """A synthetic review with its grade, its label, and the contribution of each word to the grade.
 
     Attributes:
@@ -39,7 +39,7 @@ class Review:
 
 
 @validated
-def reviews(count: int, *, seed: int = 0) -> list[Review]:
+def synthetic_reviews(count: int, *, seed: int = 0) -> list[SyntheticReview]:
     """Draw reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
     An adjective has a strength of -2, -1, 1 or 2, which its modifiers change. First "very" doubles the strength, or
@@ -48,7 +48,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     bad" are 3, -1, -1. The grade is the sum of all strengths; a review of grade 0 is drawn again. "and" joins clauses
     of the same sign, "but" and "although" join clauses of opposite sign.
 
-    >>> review = reviews(1, seed=72)[0]
+    >>> review = synthetic_reviews(1, seed=72)[0]
     >>> " ".join(review.words), review.grade, review.label
     ('the cast was not very slow', 1.0, 1)
     >>> review.cues
@@ -56,7 +56,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     """
     check_count(count, seed)
     generator = numpy.random.default_rng(seed)
-    examples: list[Review] = []
+    examples: list[SyntheticReview] = []
     while len(examples) < count:
         review = _draw_review(generator)
         examples += [review] if review.grade else []
@@ -70,7 +70,7 @@ def check_count(count: int, seed: int) -> None:
     check_seed(seed)
 
 
-def _draw_review(generator: numpy.random.Generator) -> Review:
+def _draw_review(generator: numpy.random.Generator) -> SyntheticReview:
     nouns = generator.permutation(NOUNS)[: generator.integers(1, 5)]
     cued: list[tuple[str, float]] = []
     before = 0.0
@@ -84,7 +84,7 @@ def _draw_review(generator: numpy.random.Generator) -> Review:
         before = strength
     words, cues = zip(*cued)
     grade = sum(cues)
-    return Review(words, grade, int(grade > 0), cues)
+    return SyntheticReview(words, grade, int(grade > 0), cues)
 
 
 def _draw_clause(noun: str, generator: numpy.random.Generator) -> list[tuple[str, float]]:

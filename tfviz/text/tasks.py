@@ -14,9 +14,9 @@ import numpy
 
 from tfviz import checks
 from tfviz.extras import extra
-from tfviz.text.synthetic_reviews import Review, check_count, reviews
+from tfviz.text.synthetic_reviews import SyntheticReview, check_count, synthetic_reviews
 
-__all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
+__all__ = ["Example", "SyntheticReview", "copy", "dates", "numbers", "reverse", "sort", "synthetic_reviews"]
 
 DATE_LANGUAGES = ("en", "de", "fr", "zh")
 NUMBER_LANGUAGES = ("en", "de", "fr", "ja")

@@ -25,13 +25,14 @@ from tfviz.view.studio.fill import fill
 from tfviz.view.studio.patch import patch
 from tfviz.view.studio.translate import translate
 from tfviz.view.studio.write import write
-from tfviz.view.tables import gates, positions, similarity
+from tfviz.view.tables import as_similarities, gates, positions
 from tfviz.view.tokens import tokens
 
 __all__ = [
     "StaticFigure",
     "View",
     "alignment",
+    "as_similarities",
     "audio",
     "bar_table",
     "bars",
@@ -60,7 +61,6 @@ __all__ = [
     "planes",
     "positions",
     "scatter",
-    "similarity",
     "steps",
     "table",
     "theme",

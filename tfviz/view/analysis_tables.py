@@ -15,8 +15,8 @@ from tfviz.view.check_numbers import check_at_most
 from tfviz.view.documents.charts import TableTab
 from tfviz.view.figures import heatmap as figures
 from tfviz.view.figures import tables as figure_tables
-from tfviz.view.figures.formatting import counted, formatted, in_cell
-from tfviz.view.figures.palette import soft
+from tfviz.view.figures.formatting import format_cell, format_count, format_number
+from tfviz.view.figures.palette import muted
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
@@ -116,7 +116,9 @@ def _note(heatmap: Heatmap) -> str:
     """Return a note that explains the two hues and the dots in cells; empty if the heatmap has neither."""
     limit = heatmap.scale.limit
     hues = "orange: above 0, blue: below 0" if heatmap.scale.rule.diverging else ""
-    is_dotted = heatmap.numbered and any(in_cell(value, limit) == "·" for value in heatmap.values.flatten().tolist())
+    is_dotted = heatmap.numbered and any(
+        format_cell(value, limit) == "·" for value in heatmap.values.flatten().tolist()
+    )
     dots = f"·: nearer to 0 than {_rounded_up(limit / 200)}" if is_dotted else ""
     return "; ".join(filter(None, (hues, dots)))
 
@@ -124,7 +126,7 @@ def _note(heatmap: Heatmap) -> str:
 def _rounded_up(limit: float) -> str:
     """Format a bound with one digit, rounded up, so that numbers below the bound are also below the written one."""
     power = math.floor(math.log10(limit) + 1e-6)
-    return formatted(math.ceil(limit / 10**power - 1e-6) * 10**power)
+    return format_number(math.ceil(limit / 10**power - 1e-6) * 10**power)
 
 
 def _details(table: LensTable) -> list[list[list[tuple[str, float]]]]:
@@ -157,12 +159,12 @@ def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
     note = "\n".join(filter(None, (unit, _note(heatmap))))
     figure, _ = figures.draw_single_heatmap(heatmap, title, below=0.25 * len(note.splitlines()))
     if note:
-        figure.supxlabel(note, fontsize="small", color=soft())
+        figure.supxlabel(note, fontsize="small", color=muted())
     return figure
 
 
 def _summary(table: Table) -> str:
-    sizes = " x ".join(counted(len(labels), name) for name, labels in table.axes.items())
+    sizes = " x ".join(format_count(len(labels), name) for name, labels in table.axes.items())
     known = table.values.isfinite()
     if not known.any():
         return f"{sizes}: no number"
@@ -172,5 +174,5 @@ def _summary(table: Table) -> str:
     for word, number in (("from", lowest), ("to", highest)):
         index = torch.unravel_index(number, table.values.shape)
         place = ", ".join(f"{name} {labels[int(at)]}" for (name, labels), at in zip(table.axes.items(), index))
-        ends.append(f"{word} {formatted(table.values[index].item())} ({place})")
+        ends.append(f"{word} {format_number(table.values[index].item())} ({place})")
     return f"{sizes}: {' '.join(ends)}"

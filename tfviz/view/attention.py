@@ -76,7 +76,7 @@ def head(
     head: int,
     title: str | None = None,
     *,
-    divide: int | None = None,
+    divider: int | None = None,
     top_k: int | None = None,
     outlined: Iterable[int | tuple[int, int]] = (),
     max_bytes: float = MAX_PAGE_BYTES,
@@ -89,7 +89,7 @@ def head(
         layer: the index of the layer.
         head: the index of the head.
         title: the title; None: layer and head.
-        divide: index of a key to draw a line before, such as the first key after a memory.
+        divider: index of a key to draw a line before, such as the first key after a memory.
         top_k: for long texts: include only the `top_k` largest weights of each query, and the sum of the others.
         outlined: indices of queries, and of cells as (query, key), to outline.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
@@ -98,10 +98,10 @@ def head(
 
     Raises:
         IndexError: there is no such layer or head, or an outlined cell lies outside the map.
-        ValueError: `divide` is not between two keys, or the `top_k` weights alone exceed `max_bytes`.
+        ValueError: `divider` is not between two keys, or the `top_k` weights alone exceed `max_bytes`.
     """
     marked = _outlined(outlined, *maps.shape[2:])
-    static_figure = figures.head(maps, layer, head, title, divide, marked, axes)
+    static_figure = figures.head(maps, layer, head, title, divider, marked, axes)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         static_figure,
@@ -110,7 +110,7 @@ def head(
         title,
         max_bytes=max_bytes,
         top_k=top_k,
-        divide=divide,
+        divider=divider,
         outlined=marked[1],
         rows=marked[0],
         axes=axes,
@@ -173,7 +173,7 @@ def words(
     maps: AttentionMaps,
     layer: int = 0,
     head: int = 0,
-    row: int | None = None,
+    query: int | None = None,
     title: str | None = None,
     *,
     max_bytes: float = MAX_PAGE_BYTES,
@@ -184,14 +184,14 @@ def words(
         maps: the attention maps.
         layer: the index of the layer.
         head: the index of the head.
-        row: the index of the query; None: the last one in the static picture, and in the page the one under the
+        query: the index of the query; None: the last one in the static picture, and in the page the one under the
             pointer.
         title: the title.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
     """
-    static_figure = running_text.attended_text(maps, layer, head, row, title)
-    locked = [] if row is None else [index(row)]
+    static_figure = running_text.attended_text(maps, layer, head, query, title)
+    locked = [] if query is None else [index(query)]
     state = {"mode": "words", "layer": layer, "head": head, "locked_rows": locked}
     return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
@@ -255,23 +255,23 @@ def compare(
         ValueError: both captures have the same name.
     """
     static_figure = figures.compare(first, second, layer, head, names, title)
-    parts = dict(zip(names, (first, second), strict=True))
-    if len(parts) < 2:
+    maps_by_name = dict(zip(names, (first, second), strict=True))
+    if len(maps_by_name) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
     state = {"mode": "head", "layer": layer, "head": head}
-    return heads_view(static_figure, parts, state, title, max_bytes=max_bytes, arrange="compare")
+    return heads_view(static_figure, maps_by_name, state, title, max_bytes=max_bytes, arrange="compare")
 
 
 def steps(
-    parts: Mapping[str, AttentionMaps],
+    maps_by_name: Mapping[str, AttentionMaps],
     layer: int = 0,
     head: int = 0,
     title: str | None = None,
     *,
-    divide: int | None = None,
+    divider: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Iterable[int | tuple[int, int]] = (),
-    drawn: Sequence[str] = (),
+    static_steps: Sequence[str] = (),
     max_bytes: float = MAX_PAGE_BYTES,
     unit: str = WEIGHT,
 ) -> View:
@@ -280,38 +280,41 @@ def steps(
     Rows and columns that a step does not have yet are blank, not zero.
 
     Args:
-        parts: the maps of each step, by the step's name, in order.
+        maps_by_name: the maps of each step, by the step's name, in order.
         layer: the index of the layer.
         head: the index of the head.
         title: the title; None: layer and head.
-        divide: index of a key to draw a line before.
+        divider: index of a key to draw a line before.
         axes: names of rows and columns, if they are not queries and keys.
         outlined: indices of queries, and of cells as (query, key), to outline in each step that has them.
-        drawn: names of the steps in the static picture; by default at most six, evenly spaced from first to last.
+        static_steps: names of the steps in the static picture; by default at most six, evenly spaced from first to
+            last.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
         unit: name of the numbers, if they are not attention weights.
 
     Raises:
-        TypeError: `parts` is not a mapping.
+        TypeError: `maps_by_name` is not a mapping.
         IndexError: a step has no such layer or head, or an outlined cell lies outside the largest map.
-        ValueError: there is no step, or `divide` is not between two keys.
-        LookupError: `drawn` names a step that does not exist.
+        ValueError: there is no step, or `divider` is not between two keys.
+        LookupError: `static_steps` names a step that does not exist.
     """
-    if not isinstance(parts, Mapping):
-        raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
-    sizes = [maps.shape[2:] for maps in parts.values()]
+    if not isinstance(maps_by_name, Mapping):
+        raise TypeError(
+            f"maps_by_name is a {type(maps_by_name).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}"
+        )
+    sizes = [maps.shape[2:] for maps in maps_by_name.values()]
     marked = _outlined(outlined, *map(max, zip(*sizes))) if sizes else figures.NO_OUTLINE
-    static_figure = figures.steps(parts, layer, head, title, divide, axes, marked, drawn, unit)
+    static_figure = figures.steps(maps_by_name, layer, head, title, divider, axes, marked, static_steps, unit)
     state = {"mode": "head", "layer": layer, "head": head}
     return heads_view(
         static_figure,
-        parts,
+        maps_by_name,
         state,
         title,
         max_bytes=max_bytes,
         arrange="steps",
-        divide=divide,
+        divider=divider,
         axes=axes,
         unit=unit,
         outlined=marked[1],
@@ -319,7 +322,7 @@ def steps(
     )
 
 
-def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **parts: AttentionMaps) -> View:
+def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **maps_by_name: AttentionMaps) -> View:
     """Show several groups of maps of one model, one at a time; they may differ in their numbers of layers.
 
     For example, for one capture of an encoder-decoder:
@@ -334,13 +337,13 @@ def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **par
     Raises:
         ValueError: there are no captures.
     """
-    if not parts:
+    if not maps_by_name:
         raise ValueError("no captures: name each, as in view.groups(encoder=maps, cross=other)")
-    (name, first), *others = parts.items()
+    (name, first), *others = maps_by_name.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
     static_figure = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
-    return heads_view(static_figure, parts, {"mode": "sheet"}, title, max_bytes=max_bytes)
+    return heads_view(static_figure, maps_by_name, {"mode": "sheet"}, title, max_bytes=max_bytes)
 
 
 def live(
@@ -349,7 +352,7 @@ def live(
     title: str | None = None,
     arrange: str = "choose",
     max_bytes: float = MAX_WIDGET_BYTES,
-    **chosen: Any,
+    **state: Any,
 ) -> LiveView:
     """Show maps in a widget whose state Python reads and sets, such as `view.live(maps, layer=2)`.
 
@@ -360,8 +363,8 @@ def live(
         title: the title.
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         max_bytes: maximum size of the data in the widget, in bytes.
-        chosen: the initial state, such as `layer`, `head`, `mode`, `locked_rows`: the traits of `LiveView`.
+        state: the initial state, such as `layer`, `head`, `mode`, `locked_rows`: the traits of `LiveView`.
     """
     from tfviz.view.page.live_widget import LiveView
 
-    return LiveView(maps, title=title, arrange=arrange, max_bytes=max_bytes, **chosen)
+    return LiveView(maps, title=title, arrange=arrange, max_bytes=max_bytes, **state)

@@ -13,8 +13,8 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.check_numbers import check_at_most
-from tfviz.view.figures.formatting import counted, fixed
-from tfviz.view.figures.palette import BOLD_FONT, axis_labels, drawable, has_glyphs, soft
+from tfviz.view.figures.formatting import format_count, format_fixed
+from tfviz.view.figures.palette import BOLD_FONT, drawable, has_glyphs, muted, tick_labels
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MAX_NODES = 1500
@@ -35,7 +35,9 @@ class Beam(Protocol):
     def scores(self) -> Tensor: ...
 
 
-def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str = "Beam search") -> StaticFigure:
+def tree(
+    beams: Sequence[Beam], tokens: Sequence[str], batch_index: int = 0, title: str = "Beam search"
+) -> StaticFigure:
     """Draw beam search as a tree: a column for each step, a node for each hypothesis, best on top.
 
     A node shows the last token of its hypothesis, and below it the score so far. Lines lead to the continuations; a
@@ -45,28 +47,28 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
     Args:
         beams: all steps that `generate.beam.steps` yielded, in order.
         tokens: the text of each token id.
-        row: the index in the batch.
+        batch_index: the index of the text in the batch.
         title: the title.
 
     Raises:
         ValueError: there are no steps, they are out of order, there are too many nodes, or `tokens` lacks a token id.
-        IndexError: there is no such row.
+        IndexError: there is no such text.
     """
     beams = list(beams)
     if not beams:
         raise ValueError("there are no steps to draw; give list(generate.beam.steps(...))")
     steps, (batch, width) = len(beams), beams[0].parents.shape
-    if not 0 <= row < batch:
-        raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
+    if not 0 <= batch_index < batch:
+        raise IndexError(f"batch_index is {batch_index}; the batch has {batch} texts, from 0 to {batch - 1}")
     if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
-    max_id = max(int(beam.texts[row].max()) for beam in beams)
+    max_id = max(int(beam.texts[batch_index].max()) for beam in beams)
     if max_id >= len(tokens):
         raise ValueError(
             f"there are {len(tokens)} tokens, and the texts hold the id {max_id}; give a token for each id"
         )
-    winner = _winner(beams, row)
+    winner = _winner(beams, batch_index)
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(12.0, 1.15 * steps + 0.9), 0.6 * width + 0.65), layout="constrained")
@@ -75,27 +77,27 @@ def tree(beams: Sequence[Beam], tokens: Sequence[str], row: int = 0, title: str 
         axes.set(xlim=(-0.9, steps - 0.4), ylim=(width - 0.3, -0.9))
         axes.plot([-0.75], [0], marker="o", markersize=5, color=matplotlib.rcParams["text.color"], clip_on=False)
         for step, beam in enumerate(beams):
-            kept = set(beams[step + 1].parents[row].tolist()) if step + 1 < steps else set(range(width))
-            axes.text(step, -0.62, f"word {step + 1}", size=8, color=soft(), ha="center", va="center")
+            kept = set(beams[step + 1].parents[batch_index].tolist()) if step + 1 < steps else set(range(width))
+            axes.text(step, -0.62, f"word {step + 1}", size=8, color=muted(), ha="center", va="center")
             for rank in range(width):
-                if beam.scores[row, rank].isfinite():
-                    ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
-                    _draw_node(axes, beam, tokens, (row, rank), step, winner[step] == rank, ended, steps - 1)
+                if beam.scores[batch_index, rank].isfinite():
+                    ended = step > 0 and bool(beams[step - 1].ended[batch_index, beam.parents[batch_index, rank]])
+                    _draw_node(axes, beam, tokens, (batch_index, rank), step, winner[step] == rank, ended, steps - 1)
                     if rank not in kept:
-                        axes.text(step + 0.32, rank, "×", size=9, color=soft(), ha="center", va="center")
+                        axes.text(step + 0.32, rank, "×", size=9, color=muted(), ha="center", va="center")
         set_title(figure, title)
         return figure
 
-    best = " ".join(tokens[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
-    score = fixed(float(beams[-1].scores[row, 0]), 2)
-    return StaticFigure(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
+    best = " ".join(tokens[token] for token in beams[-1].texts[batch_index, 0, 1:].tolist() if token)
+    score = format_fixed(float(beams[-1].scores[batch_index, 0]), 2)
+    return StaticFigure(draw, f"{title}\nof {format_count(width, 'text')} at each step the best is: {best} ({score})")
 
 
-def _winner(beams: Sequence[Beam], row: int) -> list[int]:
+def _winner(beams: Sequence[Beam], batch_index: int) -> list[int]:
     """Return the rank, at each step, of the hypothesis that is best at the end."""
     ranks = [0]
     for beam in reversed(beams[1:]):
-        ranks.insert(0, int(beam.parents[row, ranks[0]]))
+        ranks.insert(0, int(beam.parents[batch_index, ranks[0]]))
     return ranks
 
 
@@ -122,7 +124,7 @@ def _draw_node(
         last: the index of the last step.
     """
     rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
-    ink = matplotlib.rcParams["text.color"] if won else soft()
+    ink = matplotlib.rcParams["text.color"] if won else muted()
     x, y = (step - 0.68, int(beam.parents[place])) if step else (-0.75, 0)
     end = step + 0.3 if ended else step - 0.32
     middle = (x + end) / 2
@@ -133,10 +135,10 @@ def _draw_node(
         if step == last:
             axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
-    token = axis_labels([tokens[int(beam.texts[place][-1])]])[0]
+    token = tick_labels([tokens[int(beam.texts[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
     axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
-    axes.text(step, rank + 0.3, fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)
+    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[place]), 2), size=7.5, color=muted(), **centre)

@@ -48,7 +48,7 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
 def cells(
     matrix: Tensor,
     rows: Sequence[Any] | None = None,
-    cols: Sequence[Any] | None = None,
+    columns: Sequence[Any] | None = None,
     *,
     step: float = 0.1,
     limits: tuple[float, float] | None = None,
@@ -61,7 +61,7 @@ def cells(
     Args:
         matrix: the initial numbers, [row, col] or [col].
         rows: labels of the rows; by default numbers from 0.
-        cols: labels of the columns; by default numbers from 0.
+        columns: labels of the columns; by default numbers from 0.
         step: the amount by which a key press changes a number.
         limits: the smallest and the largest allowed number, shown beside the table; by default none.
         axes: names of the row axis and of the column axis, such as ("query", "key").
@@ -79,7 +79,7 @@ def cells(
     table = matrix.reshape(-1, matrix.shape[-1])
     table_axes: TableAxes = {
         "rows": axis_labels(rows, len(table), "rows", "rows", "cells"),
-        "cols": axis_labels(cols, table.shape[1], "cols", "cols", "cells"),
+        "cols": axis_labels(columns, table.shape[1], "columns", "columns", "cells"),
         "flat": matrix.dim() == 1,
     }
     if axes != NO_NAMES:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite
-from tfviz.view.figures.formatting import counted, fixed, formatted
+from tfviz.view.figures.formatting import format_count, format_fixed, format_number
 from tfviz.view.figures.line_chart import Line, LineChart
 from tfviz.view.figures.palette import drawable
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
@@ -73,7 +73,7 @@ def curves(
         axes.plot(
             steps, losses, color=ink, alpha=0.18, linewidth=0.8, label="training, each step" if width > 1 else None
         )
-        label = f"training, mean of {counted(width, 'step')}" if width > 1 else "training"
+        label = f"training, mean of {format_count(width, 'step')}" if width > 1 else "training"
         axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
         for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
@@ -85,8 +85,8 @@ def curves(
         return figure
 
     last = {"training": float(smooth[-1]), **{name: points[-1][1] for name, points in series.items()}}
-    ends = ", ".join(f"{name} {fixed(loss, 3)}" for name, loss in last.items())
-    return StaticFigure(draw, f"{title}\nloss in nats after {counted(len(steps), 'step')}: {ends}")
+    ends = ", ".join(f"{name} {format_fixed(loss, 3)}" for name, loss in last.items())
+    return StaticFigure(draw, f"{title}\nloss in nats after {format_count(len(steps), 'step')}: {ends}")
 
 
 def lines(
@@ -138,7 +138,7 @@ def lines(
         return figure
 
     last = {name: line.mean[-1] for name, line in drawn.items()}
-    ends = ", ".join(f"{name} {formatted(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
+    ends = ", ".join(f"{name} {format_number(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
     return StaticFigure(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 

@@ -34,7 +34,7 @@ class Drawing:
 
     Attributes:
         kind: the name of a function of this module.
-        rows, cols: labels, or the name of a control that provides them.
+        rows, columns: labels, or the name of a control that provides them.
         scale: the kind of colour scale; None: chosen from the numbers.
         limit: the end of the scale; None: chosen from the numbers.
         positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
@@ -53,7 +53,7 @@ class Drawing:
     kind: DrawingKind
     title: str = ""
     rows: str | tuple[str, ...] = ()
-    cols: str | tuple[str, ...] = ()
+    columns: str | tuple[str, ...] = ()
     scale: ScaleKind | None = None
     limit: float | None = None
     positions: str | tuple[tuple[float, float], ...] = ()
@@ -71,7 +71,7 @@ class Drawing:
 
 def grid(
     rows: Labels = None,
-    cols: Labels = None,
+    columns: Labels = None,
     *,
     title: str = "",
     scale: ScaleKind | None = None,
@@ -85,7 +85,7 @@ def grid(
 
     Args:
         rows: labels of the rows.
-        cols: labels of the columns.
+        columns: labels of the columns.
         title: the title.
         scale: "linear" (from 0), "diverging" (to both sides of 0), or "sqrt" (from 0, coloured by square roots, as in
             views of attention); by default "diverging" if a number is below 0, otherwise "linear".
@@ -108,7 +108,7 @@ def grid(
         "grid",
         title,
         _labels(rows),
-        _labels(cols),
+        _labels(columns),
         scale,
         limit,
         axes=axes,
@@ -192,7 +192,7 @@ def stack(
 
 def lines(
     rows: Labels = None,
-    cols: Labels = None,
+    columns: Labels = None,
     *,
     title: str = "",
     axes: tuple[str, str] = NO_NAMES,
@@ -203,7 +203,7 @@ def lines(
 
     Args:
         rows: names of the lines.
-        cols: labels of the columns, from left to right.
+        columns: labels of the columns, from left to right.
         title: the title.
         axes: names of the y-axis and of the x-axis, such as ("share", "place of the key").
         unit: the unit of the numbers.
@@ -213,7 +213,7 @@ def lines(
         ValueError: `sentence` has an unknown placeholder.
     """
     check_sentence("lines", sentence)
-    return Drawing("lines", title, _labels(rows), _labels(cols), axes=axes, unit=unit, sentence=sentence)
+    return Drawing("lines", title, _labels(rows), _labels(columns), axes=axes, unit=unit, sentence=sentence)
 
 
 def arrows(

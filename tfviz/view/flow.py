@@ -18,7 +18,7 @@ from matplotlib.path import Path
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.dataflow import Value, trace
 from tfviz.view.figures.graph_layout import Box, Point, layered_layout
-from tfviz.view.figures.palette import BOLD_FONT, drawable, soft
+from tfviz.view.figures.palette import BOLD_FONT, drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 MAX_VALUES = 60
@@ -160,7 +160,7 @@ def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point, col
     left, right, y = left + PADDING_POINTS, right - PADDING_POINTS, y + PADDING_POINTS + 0.35 * LINE_POINTS
     common: Any = {"va": "center", "zorder": 4}
     panel.text(left, y, label.name, size=NAME_POINTS, family=BOLD_FONT, weight="bold", **common)
-    panel.text(right, y, label.shape, size=CODE_POINTS, ha="right", color=soft(), **common)
+    panel.text(right, y, label.shape, size=CODE_POINTS, ha="right", color=muted(), **common)
     for row, line in enumerate(label.code, 1):
         panel.text(left, y + row * LINE_POINTS, line, size=CODE_POINTS, family="monospace", **common)
 

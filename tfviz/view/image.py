@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import index
 from typing import Any
 
 from PIL import Image
@@ -11,10 +10,10 @@ from torch import Tensor
 
 from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.image_overlay import MapsOnImage, image_overlay
 from tfviz.view.figures.images import read_image, spectrogram_image
-from tfviz.view.figures.selection import check_drawable, check_index
+from tfviz.view.figures.selection import check_drawable, nonnegative_index
 from tfviz.view.page.heads import MAX_PAGE_BYTES, heads_document
 from tfviz.view.page.html import View
 from tfviz.view.page.images import image_spec, patches_spec
@@ -30,7 +29,7 @@ def image(
     layer: int = -1,
     head: int = 0,
     token: int | str | None = None,
-    names: Sequence[str] = (),
+    prefix_labels: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
     max_bytes: float = MAX_PAGE_BYTES,
@@ -58,7 +57,7 @@ def image(
         head: index of the head shown first.
         token: index or label of the token selected first: a query, or a key if only the queries are patches. None: the
             class token; without one, the patch in the middle, or the text token whose weights vary most over the image.
-        names: names of the tokens before the first patch; default: `cls`, then `register 1` and so on.
+        prefix_labels: labels of the tokens before the first patch; default: `cls`, then `register 1` and so on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
@@ -69,7 +68,7 @@ def image(
         LookupError: there is no such token, layer or head.
     """
     pixels = read_image(image)
-    return _view(maps, pixels, pixels.size[::-1], grid, names, (layer, head, token), title, arrange, max_bytes)
+    return _view(maps, pixels, pixels.size[::-1], grid, prefix_labels, (layer, head, token), title, arrange, max_bytes)
 
 
 def audio(
@@ -80,7 +79,7 @@ def audio(
     layer: int = -1,
     head: int = 0,
     token: int | str | None = None,
-    names: Sequence[str] = (),
+    prefix_labels: Sequence[str] = (),
     title: str | None = None,
     arrange: str = "choose",
     max_bytes: float = MAX_PAGE_BYTES,
@@ -97,14 +96,15 @@ def audio(
         layer: index of the layer shown first.
         head: index of the head shown first.
         token: index or label of the token selected first; see `image`.
-        names: names of the tokens before the first frame or patch; default: `cls`, then `register 1` and so on.
+        prefix_labels: labels of the tokens before the first frame or patch; default: `cls`, then `register 1` and so
+            on.
         title: the title.
         arrange: the arrangement of several captures: `choose` one, `compare` two, `steps` of a slider.
         max_bytes: maximum size of the data in the page, in bytes; larger data are reduced to blocks of cells, with a
             note.
     """
     return _view(
-        maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, max_bytes
+        maps, spectrogram_image(spectrogram), None, grid, prefix_labels, (layer, head, token), title, arrange, max_bytes
     )
 
 
@@ -113,29 +113,35 @@ def _view(
     image: Image.Image,
     size: tuple[int, int] | None,
     grid: Grid | None,
-    names: Sequence[str],
+    prefix_labels: Sequence[str],
     start: tuple[int, int, int | str | None],
     title: str | None,
     arrange: str,
     max_bytes: float,
 ) -> View:
     """Return the view of maps over a picture; `size` is its (height, width), or None for a spectrogram."""
-    parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
-    if not parts:
+    maps_by_name = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+    if not maps_by_name:
         raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
-    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(parts, grid)
-    if unknown := [name for name in shapes if name not in parts]:
-        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, parts))}")
+    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(maps_by_name, grid)
+    if unknown := [name for name in shapes if name not in maps_by_name]:
+        raise ValueError(
+            f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, maps_by_name))}"
+        )
     for shape in filter(None, shapes.values()):
-        at_least(1, rows=shape[0], columns=shape[1])
-    for part in parts.values():
+        at_least(1, **{"grid[0]": shape[0], "grid[1]": shape[1]})
+    for part in maps_by_name.values():
         check_drawable(part)
-    placed = {name: MapsOnImage.from_maps(part, size, shapes.get(name), names, name) for name, part in parts.items()}
+    placed = {
+        name: MapsOnImage.from_maps(part, size, shapes.get(name), prefix_labels, name)
+        for name, part in maps_by_name.items()
+    }
     _check_grid(grid, placed)
     before = max(found.first for one in placed.values() for found in one.grids)
-    if len(names) > before:
+    if len(prefix_labels) > before:
         raise ValueError(
-            f"names has {len(names)} names, and {counted(before, 'token')} precede{'s' * (before == 1)} the first patch"
+            f"prefix_labels has {len(prefix_labels)} labels, and {format_count(before, 'token')} "
+            f"precede{'s' * (before == 1)} the first patch"
         )
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError(
@@ -143,7 +149,8 @@ def _view(
         )
     shown = [*placed.values()][-1 if arrange == "steps" else 0]  # in the static figure
     layers, heads, *_ = shown.maps.shape
-    layer, head = _nonnegative_index("layer", start[0], layers), _nonnegative_index("head", start[1], heads)
+    layer = nonnegative_index("layer", start[0], layers, "layers")
+    head = nonnegative_index("head", start[1], heads, "heads")
     token = shown.first_token(layer, head, start[2])
     static_figure = image_overlay(shown, image, layer, head, token, title)
     direction, locks = ("from", "locked_rows") if shown.side == "rows" else ("to", "locked_columns")
@@ -178,21 +185,10 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
             )
 
 
-def _nonnegative_index(name: str, number: int, count: int) -> int:
-    """Convert a negative index of a layer or a head to the equivalent index from 0.
-
-    Raises:
-        IndexError: there is no such layer or head.
-    """
-    at = index(number)
-    check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
-    return at % count
-
-
 def _note(placed: Mapping[str, MapsOnImage]) -> str:
     """Return a note that states the grids found."""
     found: dict[str, None] = {}
     for grid in (grid for one in placed.values() for grid in one.grids):
-        before = f"{counted(grid.first, 'token')} and " if grid.first else ""
+        before = f"{format_count(grid.first, 'token')} and " if grid.first else ""
         found[f"{before}{grid.rows} × {grid.columns} cells"] = None
     return f"Taken as {'; '.join(found)}."

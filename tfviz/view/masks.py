@@ -22,40 +22,40 @@ from tfviz.view.spec import KEY, QUERY
 from tfviz.view.tables import MAX_TABLES, one_shape
 
 MAX_CELLS = 16_000_000  # of a mask
-Rule = Tensor | Mapping[Any, Tensor]
+MaskOrSizes = Tensor | Mapping[Any, Tensor]
 
 
 def masks(
-    rules: Mapping[str, Rule],
+    masks: Mapping[str, MaskOrSizes],
     query_tokens: Sequence[str] | None = None,
     title: str = "Masks",
     *,
     key_tokens: Sequence[str] | None = None,
-    use: Mapping[str, str] | None = None,
+    roles: Mapping[str, str] | None = None,
 ) -> View:
-    """Show several masks and their combination, with the rules that forbid each cell and a slider for each size.
+    """Show several masks and their combination, with the masks that forbid each cell and a slider for each size.
 
     Args:
-        rules: name -> mask, boolean [query, key], True where a query may attend; or, for a rule with a size, name ->
+        masks: name -> mask, boolean [query, key], True where a query may attend; or, for a mask with a size, name ->
             {size: mask}. With the predicates of `tfviz.layers.masks`:
             `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`. Leading axes of size
             1 are dropped.
         query_tokens: a label for each query.
         title: the title.
         key_tokens: a label for each key; None: the labels of the queries if there are as many keys.
-        use: initial use of each rule: `all` (must hold), `any` (at least one of these must hold), `not` (must not hold)
-            or `off` (unused); by default the first rule is `all`, the others `off`.
+        roles: initial role of each mask: `all` (must hold), `any` (at least one of these must hold), `not` (must not
+            hold) or `off` (unused); by default the first is `all`, the others `off`.
 
     Raises:
-        TypeError: `rules` is not a mapping.
-        ValueError: there are no rules or too many; masks differ in shape or are too large; there are not as many labels
+        TypeError: `masks` is not a mapping.
+        ValueError: there are no masks or too many; they differ in shape or are too large; there are not as many labels
             as queries or keys.
-        LookupError: `use` has an unknown rule or an unknown use.
+        LookupError: `roles` has an unknown mask or an unknown role.
     """
-    if not isinstance(rules, Mapping):
-        raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
-    check_at_most(len(rules), MAX_TABLES, "rules", "give fewer of them")
-    tables = {name: _values(name, rule) for name, rule in rules.items()}
+    if not isinstance(masks, Mapping):
+        raise TypeError(f"masks is a {type(masks).__name__}: give {{'a name': table}}, or use view.mask for one table")
+    check_at_most(len(masks), MAX_TABLES, "masks", "give fewer of them")
+    tables = {name: _values(name, given) for name, given in masks.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
     check_at_most(queries * keys, MAX_CELLS, "cells", "give fewer queries or keys")
     rows = axis_labels(query_tokens, queries, "query_tokens", "queries", "tables")
@@ -64,11 +64,12 @@ def masks(
         if key_tokens is not None or queries != keys
         else rows
     )
-    roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})
-    for name, role in roles.items():
+    initial: Any = dict(roles if roles is not None else {next(iter(masks)): "all"})
+    for name, role in initial.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
             raise LookupError(
-                f"use[{name!r}] is {role!r}; it must be all, any, not or off, for one of the rules {', '.join(tables)}"
+                f"roles[{name!r}] is {role!r}; it must be all, any, not or off, for one of the masks "
+                f"{', '.join(tables)}"
             )
     blobs = BlobStore()
     predicates: list[Predicate] = [
@@ -79,14 +80,14 @@ def masks(
     first = {name: list(sizes.items())[chosen[name]] for name, sizes in tables.items()}
     document: MasksDocument = {
         "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
-        "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "locked_rows": [], "locked_columns": []},
+        "axes": [QUERY, KEY], "state": {"roles": initial, "sizes": chosen, "locked_rows": [], "locked_columns": []},
     }  # fmt: skip
     static_figure = figures.mask_panels(
         {name: (f"{name} = {size}" if len(tables[name]) > 1 else name, table) for name, (size, table) in first.items()},
         title,
         rows if query_tokens is not None else (),
         columns if query_tokens is not None or key_tokens is not None else (),
-        use,
+        roles,
     )
     return View(static_figure, document, blobs.data)
 
@@ -120,17 +121,17 @@ def mask(
     return View(figures.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
 
 
-def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
-    """Return the masks of a rule by its size; a rule without a size has one mask, by the key "".
+def _values(name: str, mask: MaskOrSizes) -> dict[Any, Bool[Tensor, "query key"]]:
+    """Return a mask by its sizes; without a size there is one, by the key "".
 
     Raises:
-        ValueError: there are no masks, or one is not [query, key].
+        ValueError: there are none, or one is not [query, key].
     """
-    values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
+    values = {"": mask} if isinstance(mask, Tensor) else dict(mask)
     if not values:
-        raise ValueError(f"the rule {name!r} has no tables")
+        raise ValueError(f"the mask {name!r} has no tables")
     for size, table in values.items():
         values[size] = squeeze_leading(dense_tensor(name, table), (2,))
         if values[size].dim() != 2:
-            raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
+            raise ValueError(f"the mask {name!r} has a table of shape {list(table.shape)}; it must be query key")
     return {size: as_mask(table) for size, table in values.items()}

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from tfviz.view.figures.formatting import percent
-from tfviz.view.figures.palette import DPI, drawable, soft
+from tfviz.view.figures.palette import DPI, drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
@@ -102,7 +102,7 @@ def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
         height = box.depth - 0.14 * counted
         axes.text(middle, height, drawable(fitting[0][0]), size=fitting[0][1], color=ink, **centre)
         if counted:
-            axes.text(middle, box.depth + 0.23, percent(share), size=7, color=soft(), **centre)
+            axes.text(middle, box.depth + 0.23, percent(share), size=7, color=muted(), **centre)
     elif _is_upright(box, share):
         axes.text(middle, box.depth, drawable(box.name), size=UPRIGHT_FONT_SIZE, color=ink, rotation=90, **centre)
 

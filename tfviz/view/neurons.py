@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import index
 
 import torch
 from torch import Tensor
@@ -13,6 +12,7 @@ from tfviz.look.key_ranges import KeyRanges
 from tfviz.shapes import Bool, Float
 from tfviz.view.documents.neurons import NeuronsDocument, NeuronsLayer
 from tfviz.view.figures import neurons as figures
+from tfviz.view.figures.selection import nonnegative_index
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
@@ -64,7 +64,7 @@ def neurons(
     maps: AttentionMaps,
     layer: int = 0,
     head: int = 0,
-    row: int = -1,
+    query: int = -1,
     title: str | None = None,
     *,
     max_bytes: float = MAX_PAGE_BYTES,
@@ -80,7 +80,7 @@ def neurons(
             `look.capture(model, lazy=True)`.
         layer: index of the layer shown first.
         head: index of the head shown first.
-        row: index of the query shown first; negative indices count from the end.
+        query: index of the query shown first; negative indices count from the end.
         title: the title; None: layer and head.
         max_bytes: maximum size of the data in the page, in bytes.
 
@@ -91,12 +91,9 @@ def neurons(
     """
     layers = _lazy_layers(maps)
     _, heads, queries, _ = maps.shape
-    chosen = {
-        name: _place(name, number, count)
-        for name, number, count in (
-            ("layer", layer, len(layers)), ("head", head, heads), ("row", row, queries),
-        )
-    }  # fmt: skip
+    layer = nonnegative_index("layer", layer, len(layers), "layers")
+    head = nonnegative_index("head", head, heads, "heads")
+    query = nonnegative_index("query", query, queries, "queries")
     takes = 4 * BASE64_RATIO * sum(one.call.query.numel() + one.call.key.numel() for one in layers)
     if takes > max_bytes:
         raise ValueError(
@@ -108,11 +105,11 @@ def neurons(
     document: NeuronsDocument = {
         "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,
         "layers": [_layer_document(one, blobs) for one in layers], "masks": blobs.masks,
-        "state": {"layer": chosen["layer"], "head": chosen["head"], "query": chosen["row"]},
+        "state": {"layer": layer, "head": head, "query": query},
     }  # fmt: skip
-    parts, at = HeadParts.from_layer(layers[chosen["layer"]], chosen["head"]), chosen["row"]
-    named = title or f"Layer {chosen['layer']}, head {chosen['head']}"
-    static_figure = figures.neurons(parts.query[at], parts.key, parts.weights(at), rows[at], cols, named)
+    parts = HeadParts.from_layer(layers[layer], head)
+    named = title or f"Layer {layer}, head {head}"
+    static_figure = figures.neurons(parts.query[query], parts.key, parts.weights(query), rows[query], cols, named)
     return View(static_figure, document, blobs.data)
 
 
@@ -131,13 +128,6 @@ def _lazy_layers(maps: AttentionMaps) -> list[LazyAttention]:
             'attn_implementation="sdpa"'
         )
     return layers
-
-
-def _place(name: str, number: int, count: int) -> int:
-    at = index(number)
-    if not -count <= at < count:
-        raise IndexError(f"{name} is {number}; there are {count}, counted from 0")
-    return at % count
 
 
 def _layer_document(layer: LazyAttention, blobs: BlobStore) -> NeuronsLayer:

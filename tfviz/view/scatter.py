@@ -12,9 +12,9 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import PointsDocument
-from tfviz.view.figures.formatting import counted, shorten
+from tfviz.view.figures.formatting import format_count, shorten
 from tfviz.view.figures.log_axis import set_log_ticks
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,
@@ -23,7 +23,7 @@ from tfviz.view.figures.scatter_plot import (
     group_legend,
     marked_points,
 )
-from tfviz.view.figures.static_figure import StaticFigure, set_title
+from tfviz.view.figures.static_figure import StaticFigure, panel_grid, set_title
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import Scatter
@@ -41,7 +41,7 @@ def scatter(
     *,
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
-    begin: tuple[float | None, float | None] = (None, None),
+    axis_starts: tuple[float | None, float | None] = (None, None),
     scales: tuple[AxisScale, AxisScale] = ("linear", "linear"),
 ) -> View:
     """Show a scatter plot of named points; the page shows the name and coordinates of the nearest point.
@@ -56,7 +56,8 @@ def scatter(
         axes: names of the two coordinates.
         groups: the group of each point, which sets its colour: at most six groups; "" is no group, drawn in grey.
         mark: names of points to draw larger and to label first, in bold.
-        begin: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest coordinate.
+        axis_starts: the start of each axis, such as (0, None), unless a point lies below it; None: the smallest
+            coordinate.
         scales: "linear" or "log" for each axis.
 
     Raises:
@@ -68,7 +69,8 @@ def scatter(
     names = _names(names, len(table))
     shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
     lows = [
-        float(column.min()) if low is None else min(low, float(column.min())) for column, low in zip(table.T, begin)
+        float(column.min()) if low is None else min(low, float(column.min()))
+        for column, low in zip(table.T, axis_starts)
     ]
     for axis, scale, low in zip(axes, scales, lows):
         if scale == "log" and low <= 0:
@@ -160,27 +162,25 @@ def planes(
         ncols = min(len(tables), 3)
         nrows = -(-len(tables) // ncols)
         figure = Figure(figsize=(2.9 * ncols + 0.2, 2.9 * nrows + 0.4 + 0.3 * bool(groups)), layout="constrained")
-        grid = figure.subplots(nrows, ncols, squeeze=False)
-        for plane, (panel, scatter) in zip(grid.flat, shown.items()):
+        grid = panel_grid(figure, nrows, ncols, len(tables))
+        for plane, (panel, scatter) in zip(grid, shown.items()):
             _draw_plane(plane, scatter, paths)
             plane.set_title(shorten(drawable(panel), 40), loc="left")
-        for plane in grid.flat[len(tables) :]:
-            plane.remove()
         group_legend(figure, scatter)
         set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        for plane, scatter in zip(grid.flat, shown.values()):
+        for plane, scatter in zip(grid, shown.values()):
             draw_names(plane, scatter, only_marked=True, paths=paths)
         return figure
 
-    size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"
+    size = f"{format_count(len(names), 'point')} in {format_count(len(tables), 'plane')}"
     return StaticFigure(draw, f"{title}\n{size}: {', '.join(tables)}")
 
 
 def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -> None:
     """Draw points and paths in a square plane centred at the origin."""
     for path in paths:
-        plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+        plane.plot(*scatter.points[list(path)].T, color=muted(), linewidth=0.7, alpha=0.5, zorder=1)
     draw_points(plane, scatter, 14)
     limit = 1.55 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
     plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")

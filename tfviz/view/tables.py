@@ -15,7 +15,7 @@ from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableTab
 from tfviz.view.figures import tables as figures
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.tables import table_scale
 from tfviz.view.page.blobs import BlobStore
@@ -27,29 +27,32 @@ MAX_TABLES = 24  # in one view
 MAX_CELLS = 6_000_000  # in one view: 24 MB of float32 in the page
 
 
-def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
+def positions(
+    tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained_length: int | None = None
+) -> View:
     """Show position encodings: the table of each, and the cosine similarity of each pair of its positions.
 
     Args:
         tables: one table, [position, dim], or several by name. Encodings without vectors, such as the bias of ALiBi or
-            the scores of rotated queries and keys, are passed as `similarity(table)` with [position, position], and
-            shown unchanged.
+            the scores of rotated queries and keys, are passed as `as_similarities(table)` with [position, position],
+            and shown unchanged.
         title: the title.
-        trained: the number of positions seen in training; a line separates later positions.
+        trained_length: the number of positions seen in training; a line separates later positions.
 
     Raises:
-        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained` is below 1
-            or above the number of positions of the longest table.
+        ValueError: there are no tables, or too many or too large ones; one does not have two axes; `trained_length` is
+            below 1 or above the number of positions of the longest table.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
         raise ValueError("no tables: give one, or several by name")
-    if trained is not None and index(trained) < 1:
-        raise ValueError(f"trained is {trained}; it is a number of positions, at least 1")
+    if trained_length is not None and index(trained_length) < 1:
+        raise ValueError(f"trained_length is {trained_length}; it is a number of positions, at least 1")
     longest = max(len(table) for table in kinds.values())
-    if trained is not None and trained > longest:
+    if trained_length is not None and trained_length > longest:
         raise ValueError(
-            f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
+            f"trained_length is {trained_length}; the longest table has {format_count(longest, 'position')}: "
+            "give at most those"
         )
     check_at_most(len(kinds), MAX_TABLES, "tables", "give fewer of them")
     blobs, tabs, heatmaps = BlobStore(), list[TableTab](), dict[str, list[Heatmap]]()
@@ -59,10 +62,10 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         check_at_most(
             len(table) * max(table.shape), MAX_CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
         )
-        heatmaps[name] = _position_heatmaps(name, table, trained)
+        heatmaps[name] = _position_heatmaps(name, table, trained_length)
         note = (
-            f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
-            if trained and trained < len(table)
+            f"trained on positions 0 to {trained_length - 1}; what lies past the line it has not seen"
+            if trained_length and trained_length < len(table)
             else ""
         )
         tabs.append({"name": name, "panels": [table_panel(one, blobs) for one in heatmaps[name]], "note": note})
@@ -79,10 +82,10 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Sta
     return figures.positions(shown, title)
 
 
-def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
+def _position_heatmaps(name: str, table: Tensor, trained_length: int | None) -> list[Heatmap]:
     """Return the heatmaps of an encoding: its table and the cosines of its rows, or only its similarities."""
     values = check_finite(name, table).float().as_subclass(Tensor)
-    row_dividers: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
+    row_dividers: list[Divider] = [("rows", trained_length)] if trained_length and trained_length < len(table) else []
     dividers: list[Divider] = [*row_dividers, *(("cols", row) for _, row in row_dividers)]
     if isinstance(table, Similarity):
         return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=dividers, title="query and key")]
@@ -100,10 +103,10 @@ def _cosines(table: Tensor) -> Tensor:
 
 
 class Similarity(Tensor):
-    """A table [position, position] of similarities, as `similarity` returns it."""
+    """A table [position, position] of similarities, as `as_similarities` returns it."""
 
 
-def similarity(table: Tensor) -> Float[Tensor, "position position"]:
+def as_similarities(table: Tensor) -> Float[Tensor, "position position"]:
     """Mark a table for `positions` as similarities, such as a bias for each query and key, or scores after RoPE.
 
     Raises:
@@ -138,7 +141,7 @@ def gates(
     check_at_most(len(tables), MAX_TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), MAX_CELLS, "cells", "give fewer steps, or some of the units")
-    axes = Axis("unit"), Axis("word", axis_labels(tokens, steps, "words", "steps", "tables"))
+    axes = Axis("unit"), Axis("word", axis_labels(tokens, steps, "tokens", "steps", "tables"))
     transposed = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in transposed.items()]
     blobs = BlobStore()

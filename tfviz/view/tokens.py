@@ -48,7 +48,7 @@ def tokens(
         raise ValueError(f"numbers are {list(values.shape)}; give one for each token")
     check_at_most(len(values), MAX_TOKENS, "tokens", "give a part of the text")
     check_positive("limit", limit)
-    labels = axis_labels(tokens, len(values), "words", "tokens", "numbers")
+    labels = axis_labels(tokens, len(values), "tokens", "tokens", "numbers")
     largest = limit or float(values.abs().max()) or 1.0
     scale = Scale("diverging" if bool((values < 0).any()) else "linear", largest)
     blobs = BlobStore()

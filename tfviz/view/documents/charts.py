@@ -2,7 +2,7 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from tfviz.view.documents.heads import Piece
+from tfviz.view.documents.heads import ByteRange
 from tfviz.view.spec import Divider, ScaleKind
 
 Role = Literal["off", "all", "any", "not"]
@@ -50,7 +50,7 @@ class MasksDocument(TypedDict):
     kind: Literal["masks"]
     title: str
     predicates: list[Predicate]
-    masks: list[Piece]
+    masks: list[ByteRange]
     rows: list[str]
     cols: list[str]
     axes: list[str]
@@ -73,7 +73,7 @@ class TablePanel(TypedDict):
     rows: list[str]
     cols: list[str]
     axes: list[str]
-    data: Piece
+    data: ByteRange
     scale: ScaleKind
     limit: float
     dividers: NotRequired[list[Divider]]
@@ -131,7 +131,7 @@ class TokensDocument(TypedDict):
     kind: Literal["tokens"]
     title: str
     words: list[str]
-    data: Piece
+    data: ByteRange
     scale: ScaleKind
     limit: float
     unit: str
@@ -171,7 +171,7 @@ class PointsDocument(TypedDict):
     title: str
     names: list[str]
     axes: list[str]
-    data: Piece
+    data: ByteRange
     range: list[list[float]]
     scales: list[Literal["linear", "log"]]
     limit: float

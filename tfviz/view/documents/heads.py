@@ -4,7 +4,7 @@ from typing import Literal, NotRequired, TypedDict
 
 from tfviz.view.spec import Divider
 
-Piece = tuple[int, int]  # start and length in the bytes of a view's data
+ByteRange = tuple[int, int]  # start and length in the bytes of a view's data
 HeadMode = Literal["sheet", "head", "lines", "words", "picture"]
 Arrangement = Literal["choose", "compare", "steps"]
 
@@ -55,8 +55,8 @@ class StoredWeight(TypedDict):
     shape: list[int]
     dtype: Literal["float32"]
     stored: Literal["float16", "int8"]
-    at: Piece
-    scale: NotRequired[Piece]
+    at: ByteRange
+    scale: NotRequired[ByteRange]
 
 
 class QueriesAndKeys(TypedDict):
@@ -102,7 +102,7 @@ class MapsPart(TypedDict):
     masks: list[int | None] | None
     key_ranges: list[int | None] | None
     computed: NotRequired[list[QueriesAndKeys] | None]
-    values: NotRequired[Piece]
+    values: NotRequired[ByteRange]
     top: NotRequired[int]
     patches: NotRequired[PatchSides]
 
@@ -175,8 +175,8 @@ class HeadsDocument(TypedDict):
     parts: list[MapsPart]
     note: str
     state: HeadsState
-    masks: list[Piece]
-    key_ranges: list[Piece]
+    masks: list[ByteRange]
+    key_ranges: list[ByteRange]
     title: str
     arrange: Arrangement
     axes: list[str]

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from tfviz.view.documents.heads import Piece
+from tfviz.view.documents.heads import ByteRange
 from tfviz.view.spec import ScaleKind
 
 DrawingKind = Literal["number", "bars", "lines", "grid", "arrows", "dots", "words", "graph", "stack"]
@@ -185,7 +185,7 @@ class StoredResult(TypedDict):
 
     shape: list[int]
     dtype: Literal["float32", "int64", "bool"]
-    at: Piece
+    at: ByteRange
 
 
 class InteractState(TypedDict):
@@ -216,7 +216,7 @@ class InteractDocument(TypedDict):
     panels: list[ResultSpec]
     state: InteractState
     programs: NotRequired[dict[str, Any]]
-    data: NotRequired[Piece]
+    data: NotRequired[ByteRange]
     results: NotRequired[dict[str, StoredResult]]
     examples: NotRequired[list[list[Any]]]
     purpose: NotRequired[str]

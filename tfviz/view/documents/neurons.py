@@ -2,7 +2,7 @@
 
 from typing import Literal, TypedDict
 
-from tfviz.view.documents.heads import Piece
+from tfviz.view.documents.heads import ByteRange
 
 
 class NeuronsState(TypedDict):
@@ -27,9 +27,9 @@ class NeuronsLayer(TypedDict):
 
     dim: int
     scale: float
-    queries: list[Piece]
-    keys: list[Piece]
-    biases: list[Piece | None]
+    queries: list[ByteRange]
+    keys: list[ByteRange]
+    biases: list[ByteRange | None]
     masks: list[int | None]
 
 
@@ -48,5 +48,5 @@ class NeuronsDocument(TypedDict):
     rows: list[str]
     cols: list[str]
     layers: list[NeuronsLayer]
-    masks: list[Piece]
+    masks: list[ByteRange]
     state: NeuronsState

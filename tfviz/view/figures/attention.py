@@ -18,7 +18,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import downsampling
 from tfviz.view.figures import heads as renderer
-from tfviz.view.figures.formatting import counted, formatted, maps_size, sheet_size, shorten, size
+from tfviz.view.figures.formatting import format_count, format_map_size, format_number, maps_size, sheet_size, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.figures.palette import DPI
 from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
@@ -52,25 +52,11 @@ def heads(
     axes: tuple[str, str] = (QUERY, KEY),
     unit: str = WEIGHT,
 ) -> StaticFigure:
-    """Draw all heads as a grid of heatmaps, layers by heads, labelled with the tokens if there are few.
-
-    Of more than 24 layers or heads, evenly spaced ones are drawn.
-
-    Args:
-        maps: the attention maps.
-        title: the title; None: the size of the maps.
-        names: names of the heads; by default their numbers.
-        outlined: rows and cells to outline in every head.
-        axes: names of rows and columns.
-        unit: name of the numbers, for the colour bar; empty: no colour bar.
-
-    Raises:
-        ValueError: the number of names is not the number of heads.
-    """
+    """Draw the picture of `view.heads`; of more than 24 layers or heads, evenly spaced ones are drawn."""
     layers, heads, queries, keys = check_drawable(maps)
     if len(names) not in (0, heads):
         raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
-    extent = counted(queries, "token") if queries == keys else size(queries, keys).replace(" x ", " × ")
+    extent = format_count(queries, "token") if queries == keys else format_map_size(queries, keys).replace(" x ", " × ")
     title = title or f"Every head: {sheet_size(layers, heads)}, {extent}"
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     shown_layers, shown_heads = spread(layers), spread(heads)
@@ -120,18 +106,13 @@ def head(
     layer: int,
     head: int,
     title: str | None = None,
-    divide: int | None = None,
+    divider: int | None = None,
     outlined: Outlined = NO_OUTLINE,
     axes: tuple[str, str] = (QUERY, KEY),
 ) -> StaticFigure:
-    """Draw one head as a heatmap with its tokens, a line before the key `divide`, and outlined rows and cells.
-
-    Raises:
-        IndexError: there is no such layer or head.
-        ValueError: `divide` is not between two keys, or there are no tokens.
-    """
+    """Draw the picture of `view.head`."""
     *_, queries, keys = check_head(maps, layer, head)
-    dividers = check_divider(divide, keys)
+    dividers = check_divider(divider, keys)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
@@ -146,9 +127,9 @@ def head(
         return draw_single_heatmap(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
-    finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {formatted(most)}"
+    finding = f"{maps.query_tokens[row]!r} looks most sharply, at {maps.key_tokens[column]!r}: {format_number(most)}"
     more = f"; {maps.caveat}" if maps.caveat else ""
-    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(queries, keys)}; {finding}{more}")
 
 
 def alignment(
@@ -157,18 +138,7 @@ def alignment(
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
 ) -> StaticFigure:
-    """Draw layer 0, head 0 of the attention between two sentences, and outline the cells of a reference alignment.
-
-    Args:
-        maps: the attention maps.
-        gold: cells of the reference alignment, (row, column).
-        title: the title.
-        axes: names of rows and columns.
-
-    Raises:
-        IndexError: a gold cell lies outside the map.
-        ValueError: there are no tokens.
-    """
+    """Draw the picture of `view.alignment`: layer 0, head 0."""
     weights, allowed = head_and_mask(maps, 0, 0)
     queries, keys = weights.shape
     cells = sorted({(int(row), int(column)) for row, column in gold})
@@ -189,7 +159,7 @@ def alignment(
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
-    return StaticFigure(draw, f"{title}\n{size(queries, keys)}; {found}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(queries, keys)}; {found}")
 
 
 def compare(
@@ -214,15 +184,15 @@ def compare(
         for one, (weights, allowed), name in zip(maps, pair, names)
     ]
     if a.shape != b.shape:
-        sizes = " and ".join(size(*weights.shape) for weights, _ in pair)
+        sizes = " and ".join(format_map_size(*weights.shape) for weights, _ in pair)
         return StaticFigure(
             lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: no difference, since their sizes differ"
         )
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
-    was, now = (formatted(float(weights[row, column])) for weights in (a, b))
+    was, now = (format_number(float(weights[row, column])) for weights in (a, b))
     finding = f"{first.query_tokens[row]!r} looks at {first.key_tokens[column]!r}: {was}, then {now}"
-    summary = f"{title}\n{size(*a.shape)}; the greatest difference: {finding}"
+    summary = f"{title}\n{format_map_size(*a.shape)}; the greatest difference: {finding}"
     return StaticFigure(lambda: renderer.side_by_side(panels, title), summary)
 
 
@@ -244,39 +214,20 @@ def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
 
 
 def steps(
-    parts: Mapping[str, AttentionMaps],
+    maps_by_name: Mapping[str, AttentionMaps],
     layer: int = 0,
     head: int = 0,
     title: str | None = None,
-    divide: int | None = None,
+    divider: int | None = None,
     axes: tuple[str, str] = (QUERY, KEY),
     outlined: Outlined = NO_OUTLINE,
-    drawn: Collection[str] = (),
+    static_steps: Collection[str] = (),
     unit: str = WEIGHT,
 ) -> StaticFigure:
-    """Draw one head at successive steps, in panels that all have the size of the largest map.
-
-    Rows and columns that a step does not have yet are blank, which differs from zero and from masked.
-
-    Args:
-        parts: the maps of each step, by the step's name, in order.
-        layer: the index of the layer.
-        head: the index of the head.
-        title: the title.
-        divide: index of a key to draw a line before.
-        axes: names of rows and columns.
-        outlined: rows and cells to outline in each step that has them.
-        drawn: names of the steps to draw; by default at most six, evenly spaced.
-        unit: name of the numbers, for the colour bar.
-
-    Raises:
-        IndexError: a step has no such layer or head.
-        ValueError: there is no step, a step has no tokens, or `divide` is not between two keys.
-        LookupError: `drawn` names a step that does not exist.
-    """
-    if not parts:
+    """Draw the picture of `view.steps`, in panels that all have the size of the largest map."""
+    if not maps_by_name:
         raise ValueError("there is no step to draw")
-    read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in parts.items()]
+    read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in maps_by_name.items()]
     space = max(len(weights) for *_, weights, _ in read), max(weights.shape[1] for *_, weights, _ in read)
     few = is_numbered(*space)  # as in the page
     scale = Scale("linear" if few else "sqrt", name=unit)
@@ -287,16 +238,16 @@ def steps(
         )
         for name, maps, weights, allowed in read
     ]  # fmt: skip
-    dividers = check_divider(divide, space[1])
-    if missing := [name for name in drawn if name not in parts]:
-        raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, parts))}")
-    chosen = [at for at, name in enumerate(parts) if name in drawn] or spread(len(every), MAX_STEP_PANELS)
+    dividers = check_divider(divider, space[1])
+    if missing := [name for name in static_steps if name not in maps_by_name]:
+        raise LookupError(f"there is no step {missing[0]!r} to draw; there are {', '.join(map(str, maps_by_name))}")
+    chosen = [at for at, name in enumerate(maps_by_name) if name in static_steps] or spread(len(every), MAX_STEP_PANELS)
     shown = [_outlined(replace(every[at], space=space, dividers=dividers), outlined) for at in chosen]
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):
         title += f" ({len(shown)} of {len(every)} frames)"
-    sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
-    summary = f"{title}\n{counted(len(every), 'step')}, from {sizes}"
+    sizes = " to ".join(f"{format_map_size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
+    summary = f"{title}\n{format_count(len(every), 'step')}, from {sizes}"
     return StaticFigure(lambda: renderer.small_multiples(shown, title), summary)
 
 

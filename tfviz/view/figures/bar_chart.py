@@ -14,8 +14,8 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
-from tfviz.view.figures.formatting import fixed, formatted, in_column, shorten
-from tfviz.view.figures.palette import axis_labels, drawable, soft
+from tfviz.view.figures.formatting import format_fixed, format_in_column, format_number, shorten
+from tfviz.view.figures.palette import drawable, muted, tick_labels
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
@@ -79,7 +79,7 @@ def bars(
                 axes.vlines(range(len(labels)), values.low, values.high, color=ink, linewidth=1.5)
             for label, level in levels.items():
                 reference_line(axes, label if axes is panels[len(series) - 1] else "", level)
-            axes.set_xticks(range(len(labels)), axis_labels(labels))
+            axes.set_xticks(range(len(labels)), tick_labels(labels))
             axes.grid(axis="x", visible=False)
             axes.set_title(_panel_title(name, width / across))
         for axes in grid[:, 0]:
@@ -223,7 +223,7 @@ def _are_among(names: Sequence[Any], some: Collection[Any], colour: str) -> list
 
 def _bar_colours(grey: Sequence[bool]) -> list[Any]:
     """Return the colour of each bar in the current theme."""
-    return [to_rgba(soft(), GREY_OPACITY) if is_grey else to_rgba("C5") for is_grey in grey]
+    return [to_rgba(muted(), GREY_OPACITY) if is_grey else to_rgba("C5") for is_grey in grey]
 
 
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
@@ -275,10 +275,10 @@ def _axis_length(
 def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:
     """Draw vertical dashed lines with their names below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
-        axes.axvline(value, color=soft(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+        axes.axvline(value, color=muted(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
         place = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
-        style: Any = {"fontsize": 7.5, "color": soft(), "va": "top", "ha": "left", "annotation_clip": False}
+        style: Any = {"fontsize": 7.5, "color": muted(), "va": "top", "ha": "left", "annotation_clip": False}
         axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
 
 
@@ -303,7 +303,7 @@ def _check_series(
 
 def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
     tops = [(name, int(values.mean.argmax()), float(values.mean.max())) for name, values in series.items()]
-    return ", ".join(f"{name}: {names[at]!r} {formatted(value, 3)}" for name, at, value in tops)
+    return ", ".join(f"{name}: {names[at]!r} {format_number(value, 3)}" for name, at, value in tops)
 
 
 def format_column(column: Spread, largest: float | None = None) -> list[str]:
@@ -322,7 +322,7 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     max_places = max(0, (2 if is_fine else 1) - power)
     places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
     bounded = max(values) <= 1  # probably shares: only exactly 1 may read as 1
-    return [_with_range(cell, [in_column(value, places, bounded) for value in cell], places) for cell in cells]
+    return [_with_range(cell, [format_in_column(value, places, bounded) for value in cell], places) for cell in cells]
 
 
 def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str:
@@ -331,7 +331,7 @@ def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str
     if low == high:
         return mean
     if cell[1] < 0 < cell[2] and all(round(abs(value), places) == 0 for value in cell):
-        return f"within ±{fixed(10**-places, places)}"
+        return f"within ±{format_fixed(10**-places, places)}"
     return f"{mean} ({low} to {high})"
 
 

@@ -12,7 +12,7 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float
-from tfviz.view.figures.formatting import counted, formatted, percent, shorten
+from tfviz.view.figures.formatting import format_count, format_number, percent, shorten
 from tfviz.view.figures.palette import drawable, prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title, subtitled
 from tfviz.view.patch_grid import PatchGrid
@@ -28,7 +28,7 @@ def classified_image(
     grid: PatchGrid,
     hidden: Bool[Tensor, " patch"],
     labels: Sequence[str],
-    shares: Float[Tensor, " label"],
+    probabilities: Float[Tensor, " label"],
     title: str,
 ) -> StaticFigure:
     """Draw an image in patches, hidden ones in its mean colour, beside the probabilities of the most likely labels.
@@ -38,11 +38,11 @@ def classified_image(
         grid: its grid of patches.
         hidden: True for each hidden patch, in reading order.
         labels: the names of the classes.
-        shares: the probability of each class.
+        probabilities: the probability of each class.
         title: the title.
     """
-    top = shares.topk(min(MAX_BARS, len(labels))).indices.tolist()
-    without = f" without {counted(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
+    top = probabilities.topk(min(MAX_BARS, len(labels))).indices.tolist()
+    without = f" without {format_count(int(hidden.sum()), 'patch', 'patches')}" if bool(hidden.any()) else ""
     heading = subtitled(title, f"{grid.rows} × {grid.columns} patches{without}")
 
     def draw() -> Figure:
@@ -64,9 +64,11 @@ def classified_image(
         left.vlines(range(1, grid.columns), 0, grid.rows, color=ink, linewidth=0.4, alpha=0.6)
         left.set(xticks=[], yticks=[])
         draw_frame(left)
-        right.barh(range(len(top)), shares[top].numpy(), color=prediction_colour(), height=0.6)
+        right.barh(range(len(top)), probabilities[top].numpy(), color=prediction_colour(), height=0.6)
         for row, label in enumerate(top):
-            right.text(float(shares[label]) + 0.02, row, percent(float(shares[label])), va="center", fontsize=8)
+            right.text(
+                float(probabilities[label]) + 0.02, row, percent(float(probabilities[label])), va="center", fontsize=8
+            )
         right.set_yticks(range(len(top)), [shorten(drawable(labels[label]), MAX_LABEL_LENGTH) for label in top])
         right.set(xlim=(0, 1.22), xticks=[])
         right.set_title("probability", loc="left")
@@ -78,4 +80,6 @@ def classified_image(
         return figure
 
     best = top[0]
-    return StaticFigure(draw, f"{heading}\nhighest probability: {labels[best]!r} {formatted(float(shares[best]), 3)}")
+    return StaticFigure(
+        draw, f"{heading}\nhighest probability: {labels[best]!r} {format_number(float(probabilities[best]), 3)}"
+    )

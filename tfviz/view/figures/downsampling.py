@@ -34,7 +34,7 @@ def read_head(
         return maps[layer, head], maps.allowed(layer, head), 1
     return (
         source.max_pool(head, pool_size=pool_size) if all_rows else source.sketch(head, pool_size),
-        source.allowed_blocks(head, pool_size),
+        source.pooled_mask(head, pool_size),
         pool_size,
     )
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.bar_chart import bar_table, format_column
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 from tfviz.view.figures.heatmap import NUMBER_CELL_INCHES, draw_colourbar, draw_heatmap
 from tfviz.view.figures.palette import prediction_colour
 from tfviz.view.figures.static_figure import StaticFigure, set_title, subtitled
@@ -19,22 +19,24 @@ from tfviz.view.spec import LINEAR_WEIGHT_SCALE, WEIGHT_SCALE, Axis, Heatmap, is
 BAR_WIDTH_INCHES = 1.5
 
 
-def next_tokens(tokens: Sequence[str], shares: Float[Tensor, " word"], title: str, prompt: str) -> StaticFigure:
+def next_tokens(tokens: Sequence[str], probabilities: Float[Tensor, " word"], title: str, prompt: str) -> StaticFigure:
     """Draw bars of the probabilities of the most likely next tokens of a text.
 
     Args:
         tokens: the tokens.
-        shares: the probability of each token.
+        probabilities: the probability of each token.
         title: the title.
         prompt: the text before the token, whose end completes the title.
     """
     end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    return bar_table(tokens, {"probability": shares}, subtitled(title, f"the next token after {end!r}"), limit=1.0)
+    return bar_table(
+        tokens, {"probability": probabilities}, subtitled(title, f"the next token after {end!r}"), limit=1.0
+    )
 
 
 def translation_steps(
     tokens: Sequence[str],
-    shares: Sequence[float],
+    probabilities: Sequence[float],
     read: Sequence[str],
     weights: Float[Tensor, "written read"],
     title: str,
@@ -44,7 +46,7 @@ def translation_steps(
 
     Args:
         tokens: the generated tokens.
-        shares: the probability of each generated token.
+        probabilities: the probability of each generated token.
         read: the source tokens.
         weights: the attention weights, averaged over layers and heads.
         title: the title.
@@ -65,11 +67,11 @@ def translation_steps(
         image = draw_heatmap(cells, heatmap)
         if not few:
             draw_colourbar(figure, image, [cells], heatmap.scale)
-        bars.barh(range(len(tokens)), shares, color=prediction_colour(), height=0.6)
-        for row, (share, number) in enumerate(
-            zip(shares, format_column(Spread.from_values("probability", shares), 1.0))
+        bars.barh(range(len(tokens)), probabilities, color=prediction_colour(), height=0.6)
+        for row, (probability, number) in enumerate(
+            zip(probabilities, format_column(Spread.from_values("probability", probabilities), 1.0))
         ):
-            bars.annotate(number, (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
+            bars.annotate(number, (probability, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
         bars.set(xlim=(0, 1.3), xticks=[])
         bars.set_title("probability", loc="left")
         bars.grid(False)
@@ -79,5 +81,8 @@ def translation_steps(
         return figure
 
     targets = [read[int(at)] for at in weights.argmax(-1)]
-    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(tokens, shares, targets))
+    steps = ", ".join(
+        f"{word!r} {format_number(probability)} ({key!r})"
+        for word, probability, key in zip(tokens, probabilities, targets)
+    )
     return StaticFigure(draw, f"{heading or title}\nwritten, its probability, and where it looked most: {steps}")

@@ -23,8 +23,8 @@ from tfviz.view.figures.heatmap import (
     draw_outlines,
     label_axes,
 )
-from tfviz.view.figures.palette import DPI, axis_labels, drawable, soft
-from tfviz.view.figures.static_figure import set_title
+from tfviz.view.figures.palette import DPI, drawable, muted, tick_labels
+from tfviz.view.figures.static_figure import panel_grid, set_title
 from tfviz.view.spec import HeadGrid, Heatmap
 
 MAX_HEADS_IN_A_ROW = 5  # of a single layer, without labels
@@ -70,9 +70,9 @@ def head_grid(grid: HeadGrid) -> Figure:
         else:
             _label_sparsely(axes, heatmap, left=column == 0, top=single or row == 0)
         if single or row == 0:
-            axes.set_title(drawable(grid.heads[head] if single else grid.layers[layer]), loc="center", color=soft())
+            axes.set_title(drawable(grid.heads[head] if single else grid.layers[layer]), loc="center", color=muted())
         if column == 0 and not single:
-            axes.set_ylabel(drawable(grid.heads[head]), color=soft())
+            axes.set_ylabel(drawable(grid.heads[head]), color=muted())
     label_figure(figure, heatmap)
     if is_large:  # laid out by hand: a layout engine takes seconds for so many
         figure.subplots_adjust(0.75 / width, 0.35 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
@@ -96,7 +96,7 @@ def _label_sparsely(axes: Axes, heatmap: Heatmap, left: bool, top: bool) -> None
             before = [" ", *names]
             starts = [at for at in range(len(names)) if _is_letter(names[at]) and not _is_letter(before[at])]
             tokens = ["".join(takewhile(_is_letter, names[at:])) for at in starts]
-            axis.set_ticks(starts, axis_labels(tokens), rotation=90 if axis is axes.xaxis else 0)
+            axis.set_ticks(starts, tick_labels(tokens), rotation=90 if axis is axes.xaxis else 0)
 
 
 def _count_up(names: Sequence[str]) -> bool:
@@ -149,8 +149,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     height = (panel_height + 0.35) * nrows + 1 if same_columns else (panel_height + 0.95) * nrows + 0.4
     width = (panel_width + 0.15) * ncols + 1.3 if same_rows else (panel_width + 0.75) * ncols + 0.7
     figure = Figure(figsize=(width, height), layout="constrained")
-    grid = figure.subplots(nrows, ncols, squeeze=False)
-    for at, (axes, one) in enumerate(zip(grid.flat, heatmaps)):
+    grid = panel_grid(figure, nrows, ncols, len(heatmaps))
+    for at, (axes, one) in enumerate(zip(grid, heatmaps)):
         image = draw_cells(axes, one)
         if numbered:
             annotate_cells(axes, image, one, SMALL_NUMBER_POINTS)
@@ -163,10 +163,8 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
             axes.set_yticks([])
         draw_dividers(axes, one)
         draw_outlines(axes, one)
-    for axes in grid.flat[len(heatmaps) :]:
-        axes.remove()
-    figure.align_xlabels(grid.flat[: len(heatmaps)])
-    draw_colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
+    figure.align_xlabels(grid)
+    draw_colourbar(figure, image, grid, heatmaps[0].scale)
     label_figure(figure, heatmaps[0])
     set_title(figure, title)
     return figure
@@ -174,5 +172,5 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 def label_figure(figure: Figure, heatmap: Heatmap) -> None:
     """Write the names of the row axis and of the column axis once for all panels of a figure."""
-    figure.supylabel(drawable(heatmap.rows.name), fontsize="small", color=soft())
-    figure.supxlabel(drawable(heatmap.columns.name), fontsize="small", color=soft())
+    figure.supylabel(drawable(heatmap.rows.name), fontsize="small", color=muted())
+    figure.supxlabel(drawable(heatmap.columns.name), fontsize="small", color=muted())

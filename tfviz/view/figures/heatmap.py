@@ -19,15 +19,15 @@ from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.view.figures.formatting import formatted, in_cell, shorten
+from tfviz.view.figures.formatting import format_cell, format_number, shorten
 from tfviz.view.figures.palette import (
     MAX_LABEL_LENGTH,
-    axis_labels,
     diverging_colormap,
     drawable,
     linear_rgb,
+    muted,
     sequential_colormap,
-    soft,
+    tick_labels,
 )
 from tfviz.view.figures.static_figure import draw_frame, set_title
 from tfviz.view.spec import Heatmap, Scale
@@ -164,13 +164,13 @@ def label_axes(
     sides = ((axes.yaxis, rows, limits[0], 0, of_rows), (axes.xaxis, columns, limits[1], 90, MAX_LABEL_LENGTH))
     for axis, tokens, limit, rotation, max_length in sides:
         step = max(1, -(-len(tokens) // limit))
-        shown = axis_labels(tokens[::step], max_length)
+        shown = tick_labels(tokens[::step], max_length)
         upright = rotation == 0 or max(map(len, shown), default=0) <= max_upright
         axis.set_ticks(range(0, len(tokens), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
-    axes.xaxis.label.set_color(soft())
-    axes.yaxis.label.set_color(soft())
+    axes.xaxis.label.set_color(muted())
+    axes.yaxis.label.set_color(muted())
 
 
 def caption_panel(axes: Axes, heatmap: Heatmap, width: float, height: float, colour: str | None = None) -> None:
@@ -206,24 +206,24 @@ def draw_colourbar(
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
     low = figure.bbox.height <= LOW_FIGURE_INCHES * figure.dpi  # where all numbers would overlap
     written = {ticks[0], ticks[len(ticks) // 2], ticks[-1]} if low else set(ticks)
-    bar.set_ticks(ticks, labels=[formatted(tick) if tick in written else "" for tick in ticks])
+    bar.set_ticks(ticks, labels=[format_number(tick) if tick in written else "" for tick in ticks])
     if even is not None:
         bar.ax.axhline(even, color=matplotlib.rcParams["xtick.labelcolor"], linewidth=1)
         apart = [tick for tick in ticks if abs(tick**0.5 - even**0.5) > EVEN_TICK_CLEARANCE * scale.limit**0.5]
-        labels = {tick: formatted(tick) if tick in written else "" for tick in apart} | {
-            even: f"{formatted(even)} even"
+        labels = {tick: format_number(tick) if tick in written else "" for tick in apart} | {
+            even: f"{format_number(even)} even"
         }
         bar.set_ticks(sorted(labels), labels=[labels[tick] for tick in sorted(labels)])
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)
     if scale.caption and not low:
-        bar.set_label(scale.caption, color=soft(), fontsize="small")
+        bar.set_label(scale.caption, color=muted(), fontsize="small")
 
 
 def use_integer_ticks(axis: MatplotlibAxis, max_ticks: int) -> None:
     """Label an axis with integers only, at about `max_ticks` places."""
     axis.set_major_locator(MaxNLocator(max_ticks, integer=True))
-    axis.set_major_formatter(lambda value, _: formatted(round(value)))
+    axis.set_major_formatter(lambda value, _: format_number(round(value)))
 
 
 def draw_single_heatmap(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
@@ -270,7 +270,7 @@ def annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap, points: float
             if heatmap.texts:
                 text = shorten(drawable(heatmap.texts[row][column]), MAX_CELL_LENGTH)
             else:
-                text = in_cell(float(values[row, column]), heatmap.scale.limit)
+                text = format_cell(float(values[row, column]), heatmap.scale.limit)
             axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=points)
 
 

@@ -11,10 +11,10 @@ import numpy
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.patches import Patch
 
-from tfviz.view.figures.formatting import formatted, shorten
+from tfviz.view.figures.formatting import format_number, shorten
 from tfviz.view.figures.heatmap import HATCH, colormap, norm
 from tfviz.view.figures.legends import ScaleLegend, scale_legends
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.results import PANEL_SIZES, draw_result
 from tfviz.view.figures.sentences import sentences, stated_cells
 from tfviz.view.figures.static_figure import StaticFigure, set_title
@@ -73,7 +73,7 @@ class _Layout:
         parts: Any = figure.subfigures(2 + len(self.rows), 1, height_ratios=[above, *row_heights, below])
         for part, row, row_height in zip(parts[1:-1], self.rows, row_heights):
             self._draw_row(part, row, row_height)
-        small: dict[str, Any] = {"color": soft(), "fontsize": 8, "linespacing": 1.4}
+        small: dict[str, Any] = {"color": muted(), "fontsize": 8, "linespacing": 1.4}
         found = "\n".join(map(drawable, statement_lines))
         figure.text(0.01, 1 - 0.32 / height, found, va="top", fontsize=9, linespacing=1.4)
         settings_top = 0.34 + 0.19 * len(statement_lines)
@@ -125,9 +125,9 @@ def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
     patches = []
     for key in keys:
         colours, place = colormap(key.scale), norm(key.scale)
-        patches += [Patch(facecolor=colours(place(value)), edgecolor=soft(), label=text) for value, text in key.ends]
+        patches += [Patch(facecolor=colours(place(value)), edgecolor=muted(), label=text) for value, text in key.ends]
         if key.hatched:
-            patches.append(Patch(facecolor="none", edgecolor=soft(), hatch=HATCH, label=key.hatched))
+            patches.append(Patch(facecolor="none", edgecolor=muted(), hatch=HATCH, label=key.hatched))
     part.legend(handles=patches, loc="upper left", ncols=len(patches), frameon=False, fontsize=8, borderpad=0)
 
 
@@ -177,18 +177,21 @@ def _summary(panel: ResultPanel) -> str:
     values = panel.numbers
     shape = " x ".join(map(str, values.shape))
     if values.ndim == 0:
-        return formatted(float(values))
+        return format_number(float(values))
     finite = values[numpy.isfinite(values)]
     if not finite.size:
         return f"{shape} without a finite number"
     if values.ndim == 1 and values.size <= 12:
-        return ", ".join(f"{word!r} {formatted(value)}" for word, value in zip(panel.row_labels(len(values)), values))
+        return ", ".join(
+            f"{word!r} {format_number(value)}" for word, value in zip(panel.row_labels(len(values)), values)
+        )
     if panel.kind in ("arrows", "dots") and len(values) <= 12:
         tokens = panel.row_labels(len(values))
-        return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(tokens, values))
+        return ", ".join(f"{word!r} ({format_number(x)}, {format_number(y)})" for word, (x, y) in zip(tokens, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
     tokens = [panel.row_labels(values.shape[0])[at[0]]]
     if values.ndim == 2:
         labels = panel.row_labels if panel.kind == "graph" else panel.column_labels
         tokens.append(labels(values.shape[1])[at[1]])
-    return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, tokens))})"
+    low, high = format_number(finite.min()), format_number(finite.max())
+    return f"{shape}, from {low} to {high} ({' → '.join(map(repr, tokens))})"

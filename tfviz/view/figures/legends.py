@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 from tfviz.view.result_spec import ResultPanel, is_binary
 from tfviz.view.spec import NO_NAMES, Scale
 
@@ -47,5 +47,7 @@ def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[Res
         texts = [(value, text) for value, text in texts if text]
     else:
         numbered = zip((low, scale.limit), ends)
-        texts = [(value, f"{formatted(value)}: {text}" if text else formatted(value)) for value, text in numbered]
+        texts = [
+            (value, f"{format_number(value)}: {text}" if text else format_number(value)) for value, text in numbered
+        ]
     return ScaleLegend(scale, tuple(texts), hatched if bool((values == -numpy.inf).any()) else "")

@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 
 from tfviz.view.check_numbers import Spread
 from tfviz.view.figures.log_axis import end_at_ticks, set_log_ticks
-from tfviz.view.figures.palette import drawable, soft
-from tfviz.view.figures.static_figure import reference_line
+from tfviz.view.figures.palette import drawable, muted
+from tfviz.view.figures.static_figure import panel_grid, reference_line
 
 MAX_LINES_LEGEND_INSIDE = 4  # the legend of more lines is beside the axes
 LINE_BREAK_NOTE = " (0 where the line breaks off)"  # appended in the legend to a line on a log axis
@@ -111,10 +111,10 @@ class LineChart:
         nrows = -(-count // PANELS_PER_ROW)
         ncols = -(-count // nrows)
         figure = Figure(figsize=(min(9.0, 2.1 * ncols + 1.2), 1.7 * nrows + 0.7), layout="constrained")
-        grid = figure.subplots(nrows, ncols, squeeze=False, sharex=True, sharey=True)
-        for index, (axes, (name, line)) in enumerate(zip(grid.flat, self.lines.items())):
+        grid = panel_grid(figure, nrows, ncols, count, share=True)
+        for index, (axes, (name, line)) in enumerate(zip(grid, self.lines.items())):
             for other in self.lines.values():
-                axes.plot(other.xs, other.mean, color=soft(), alpha=0.3, linewidth=0.8)
+                axes.plot(other.xs, other.mean, color=muted(), alpha=0.3, linewidth=0.8)
             line.draw(axes, "C5", 0.3, linewidth=1.8)
             for label, value in self.references.items():
                 reference_line(axes, label if index == ncols - 1 else "", value)
@@ -122,9 +122,7 @@ class LineChart:
             axes.set(**self.settings)
             self._shade_ranges(axes, labels=index == 0)
             self._set_log_ticks(axes)
-        for axes in grid.flat[count:]:
-            axes.remove()
-        for axes in grid.flat[:count]:
+        for axes in grid:
             axes.tick_params(labelbottom=True)
         figure.supxlabel(f"{self.x} (grey: the other lines)" if count > 1 else self.x, fontsize=9)
         figure.supylabel(self.y, fontsize=9)
@@ -153,7 +151,7 @@ class LineChart:
                 height = _height(axes, line.xs[-1], known[-1][1] if known else 0)
                 ends.append((height, self._label(name), self.colours[name], drawn[name]))
         for name, value in self.references.items():
-            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), soft(), None))
+            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), muted(), None))
         ends.sort(key=lambda end: end[0])
         min_gap = END_NAME_POINTS / (axes.get_window_extent().height / figure.dpi * 72)
         heights = _spread_out([height for height, *_ in ends], min_gap)
@@ -171,7 +169,7 @@ class LineChart:
     def _shade_ranges(self, axes: Axes, labels: bool = True) -> None:
         """Shade ranges of x, each labelled at the bottom, or at the top if fewer points lie there."""
         for name, (start, end) in self.shaded.items():
-            axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
+            axes.axvspan(start, end, color=muted(), alpha=0.13, linewidth=0, zorder=0)
             if not labels:
                 continue
             points = [point for line in self.lines.values() for point in zip(line.xs, line.mean)]
@@ -180,7 +178,7 @@ class LineChart:
             heights = [_height(axes, *point) for point in inside]
             top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
-            style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
+            style: Any = {"va": "top" if top else "bottom", "color": muted(), "bbox": box, "annotation_clip": False}
             ends = [axes.transLimits.transform(axes.transScale.transform((x, 1)))[0] for x in (start, end)]
             narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name is aligned with its start
             style |= {"ha": "left" if narrow else "center", "fontsize": 8}

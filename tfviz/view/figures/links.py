@@ -13,9 +13,9 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.shapes import Float
-from tfviz.view.figures.formatting import counted, formatted, size
+from tfviz.view.figures.formatting import format_count, format_map_size, format_number
 from tfviz.view.figures.heatmap import MAX_AXIS_LABELS
-from tfviz.view.figures.palette import axis_labels, soft
+from tfviz.view.figures.palette import muted, tick_labels
 from tfviz.view.figures.selection import head_and_mask
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
@@ -31,21 +31,7 @@ def links(
     title: str | None = None,
     min_weight: float = MIN_WEIGHT,
 ) -> StaticFigure:
-    """Draw queries on the left, keys on the right, and a line for each weight of at least `min_weight`.
-
-    Lines of larger weights are thicker and more opaque. Each head has its own colour and line style.
-
-    Args:
-        maps: the attention maps.
-        layer: the index of the layer.
-        heads: the indices of the heads.
-        title: the title.
-        min_weight: smallest weight that has a line; zeros never have one.
-
-    Raises:
-        IndexError: there is no such layer or head.
-        ValueError: there are no tokens, or `heads` is empty.
-    """
+    """Draw the picture of `view.links`; lines of larger weights are thicker and more opaque."""
     several = sorted(set(heads))
     if not several:
         raise ValueError("heads is empty: name at least one")
@@ -70,10 +56,10 @@ def links(
         set_title(figure, title)
         return figure
 
-    summary = f"{counted(count, 'weight')} of at least {formatted(min_weight, 3)}, a line each"
+    summary = f"{format_count(count, 'weight')} of at least {format_number(min_weight, 3)}, a line each"
     if max(len(maps.query_tokens), len(maps.key_tokens)) > MAX_AXIS_LABELS:
         summary += f", among the first {MAX_AXIS_LABELS} words"
-    return StaticFigure(draw, f"{title}\n{size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
+    return StaticFigure(draw, f"{title}\n{format_map_size(len(maps.query_tokens), len(maps.key_tokens))}; {summary}")
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
@@ -108,10 +94,10 @@ def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) 
         (axes.twinx(), cols, "key", (1, 1), "left"),
     ):
         more = [f"… {len(tokens) - MAX_AXIS_LABELS} more"] if len(tokens) > MAX_AXIS_LABELS else []
-        shown = [*axis_labels(tokens[:MAX_AXIS_LABELS]), *more]
+        shown = [*tick_labels(tokens[:MAX_AXIS_LABELS]), *more]
         side.set_yticks(range(len(shown)), shown)
         side.set(xticks=[], xlim=(0, 1), ylim=(height - 0.5, -0.5))
         side.grid(False)
         side.spines[:].set_visible(False)
         offset = (-4 if align == "right" else 4, 2)
-        side.annotate(name, where, offset, "axes fraction", "offset points", color=soft(), ha=align)
+        side.annotate(name, where, offset, "axes fraction", "offset points", color=muted(), ha=align)

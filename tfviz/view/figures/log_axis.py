@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.ticker import FixedLocator, LogLocator, NullFormatter, NullLocator
 
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 
 MAX_LOG_TICKS = 7  # a log axis labels up to so many points
 MIN_WRITTEN_OUT = 1e-5  # a log axis that goes below is labelled with powers of ten
@@ -46,7 +46,7 @@ def set_log_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
 
 
 def _tick(value: float) -> str:
-    return f"{int(value):,}" if value >= 1000 and value.is_integer() else formatted(value, 6)
+    return f"{int(value):,}" if value >= 1000 and value.is_integer() else format_number(value, 6)
 
 
 def _power(value: float) -> str:

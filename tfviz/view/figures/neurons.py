@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
-from tfviz.view.figures.formatting import counted, formatted
+from tfviz.view.figures.formatting import format_count, format_number
 from tfviz.view.figures.heatmap import axis_inches, draw_cells, draw_colourbar, label_axes
-from tfviz.view.figures.palette import drawable, soft
+from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import Axis, Heatmap, Scale
 
@@ -60,9 +60,11 @@ def neurons(
         bars = figure.add_subplot(grid[1, 2])
         bars.barh(range(len(tokens)), weights.numpy(), color="C5", height=0.72)
         for at, weight in enumerate(weights.tolist()):
-            bars.annotate(formatted(weight), (weight, at), (3, 0), textcoords="offset points", va="center", fontsize=8)
+            bars.annotate(
+                format_number(weight), (weight, at), (3, 0), textcoords="offset points", va="center", fontsize=8
+            )
         bars.set(xlim=(0, 1.35 * float(weights.max()) or 1.0), ylim=(len(tokens) - 0.5, -0.5), xticks=[], yticks=[])
-        bars.set_title("weight", loc="left", color=soft(), fontsize=9)
+        bars.set_title("weight", loc="left", color=muted(), fontsize=9)
         bars.grid(False)
         bars.spines[["right", "top", "bottom"]].set_visible(False)
         set_title(figure, title)
@@ -71,8 +73,8 @@ def neurons(
     best = int(weights.argmax())
     dimension = int(products[best].abs().argmax())
     summary = (
-        f"{title}\n{word!r} looks most at {tokens[best]!r}, with {formatted(weights[best].item())}: of "
-        f"{counted(len(query), DIMENSION)}, dimension {dimension} gives most"
+        f"{title}\n{word!r} looks most at {tokens[best]!r}, with {format_number(weights[best].item())}: of "
+        f"{format_count(len(query), DIMENSION)}, dimension {dimension} gives most"
     )
     return StaticFigure(draw, summary)
 

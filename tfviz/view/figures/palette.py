@@ -117,7 +117,7 @@ def _settings(name: str) -> Any:
     return {**default, **style, "savefig.dpi": DPI, "font.family": list(font_families())}
 
 
-def soft() -> str:
+def muted() -> str:
     """Return the colour of secondary text."""
     return matplotlib.rcParams["xtick.labelcolor"]
 
@@ -187,7 +187,7 @@ def drawable(text: str) -> str:
     return "".join(character if character == " " else _visible_symbol(character) for character in str(text))
 
 
-def axis_labels(tokens: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
+def tick_labels(tokens: Sequence[str], max_length: int = MAX_LABEL_LENGTH) -> list[str]:
     """Return labels as an axis shows them: truncated, with symbols for invisible characters.
 
     Spaces are shown as symbols if the label begins or ends with whitespace; otherwise they remain spaces.

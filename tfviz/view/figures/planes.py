@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from tfviz.view.figures.heatmap import colormap, contrasting_colour, norm
-from tfviz.view.figures.palette import axis_labels, drawable, soft
+from tfviz.view.figures.palette import drawable, muted, tick_labels
 from tfviz.view.result_spec import ResultPanel
 from tfviz.view.spec import Scale
 
@@ -74,8 +74,8 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
             axes.annotate("", places[end], places[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
-    for node, ((x, y), name) in enumerate(zip(places, axis_labels(panel.row_labels(count)))):
-        box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
+    for node, ((x, y), name) in enumerate(zip(places, tick_labels(panel.row_labels(count)))):
+        box = {"facecolor": page, "edgecolor": muted(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         own, ink = weights[node, node], matplotlib.rcParams["text.color"]
         if panel.filled and abs(own) / limit >= 0.02:  # False for NaN
             diverging = Scale("diverging" if own < 0 else "linear", limit)
@@ -99,7 +99,7 @@ def _colour_of(panel: ResultPanel, at: int) -> str:
     """Return the colour of a point: with marked ones, the marked alone have colours, which begin with the first."""
     names = panel.row_labels(len(panel.values))
     if panel.mark and names[at] not in panel.mark:
-        return soft()
+        return muted()
     return f"C{colour(sum(name in panel.mark for name in names[:at]) if panel.mark else at)}"
 
 
@@ -133,7 +133,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
     positions = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # from here on in points
     zero = positions[:1] * 0 - HALF_SIDE_POINTS * middle / (panel.limit - middle)
     occupied: list[numpy.ndarray] = []
-    names = axis_labels(panel.row_labels(len(positions)))
+    names = tick_labels(panel.row_labels(len(positions)))
     for at in numpy.argsort(-numpy.linalg.norm(positions, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(positions[at]).all():
             continue

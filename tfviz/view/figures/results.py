@@ -11,7 +11,7 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tfviz.view.figures.formatting import aligned, formatted, percent, shorten, unit_suffix
+from tfviz.view.figures.formatting import format_aligned, format_number, percent, shorten, unit_suffix
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     colormap,
@@ -20,7 +20,7 @@ from tfviz.view.figures.heatmap import (
     draw_heatmap,
     norm,
 )
-from tfviz.view.figures.palette import axis_labels, drawable, negative_colour, prediction_colour, soft
+from tfviz.view.figures.palette import drawable, muted, negative_colour, prediction_colour, tick_labels
 from tfviz.view.figures.planes import arrows, dots, graph
 from tfviz.view.figures.sentences import stack_answer
 from tfviz.view.figures.ticks import ticks
@@ -89,7 +89,7 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
         edges: dict[str, Any] = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.6}
         axes.hlines(numpy.arange(1, rows) - 0.5, -0.5, columns - 0.5, **edges)
         axes.vlines(numpy.arange(1, columns) - 0.5, -0.5, rows - 0.5, **edges)
-    if max(map(len, axis_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
+    if max(map(len, tick_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
     shades = len(values[values.isfinite()].unique())
     if panel.ends == NO_NAMES and not spec.numbered and shades > MAX_SHADES_WITHOUT_COLOUR_BAR:
@@ -107,7 +107,7 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     edges = ["none" if one else ink for ink, one in zip(inks, right)]
     axes.barh(places, values, height=0.72, linewidth=1, edgecolor=edges, color=fills)
     signs = [" ✓" if one else " ✗" for one in right] if panel.expected else [""] * len(values)
-    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(aligned(panel.numbers.tolist()), signs)]
+    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(format_aligned(panel.numbers.tolist()), signs)]
     if panel.expected:
         sides = limit * numpy.sign(panel.expected)
         axes.barh(places, sides, height=0.72, color=matplotlib.rcParams["grid.color"], zorder=-1)
@@ -121,10 +121,10 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=rows)
     for end, side in zip(panel.ends, (-1, 1)):
         text = {-1: f"← {end}", 1: f"{end} →"}[side] if end else ""
-        look: Any = {"fontsize": 8, "color": soft(), "ha": "left" if side > 0 else "right", "va": "center"}
+        look: Any = {"fontsize": 8, "color": muted(), "ha": "left" if side > 0 else "right", "va": "center"}
         axes.annotate(text, (0, ENDS_ROW), (4 * side, 0), textcoords="offset points", **look)
     step = max(1, -(-len(values) // MAX_NAMED_BARS))
-    axes.set_yticks(places[::step], axis_labels(panel.row_labels(len(values))[::step]))
+    axes.set_yticks(places[::step], tick_labels(panel.row_labels(len(values))[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
     if signed:  # bars begin at 0, in the middle
@@ -143,7 +143,7 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
         axes.set_ylim(bottom=0)
     if len(table) <= 8 and any(names):
         _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
-    names = axis_labels(cols)
+    names = tick_labels(cols)
     most = len(cols) if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else max(2, 40 / (1.5 + max(map(len, names))))
     shown = ticks(names, most)
     axes.set_xticks(list(shown), list(shown.values()))
@@ -188,11 +188,11 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
     if panel.budget is not None:
         axes.plot([panel.budget] * 2, [-0.75, 0.75], color=matplotlib.rcParams["text.color"], linewidth=1.5)
         axes.annotate(_with_unit(panel.budget, panel), (panel.budget, -0.6), (4, 0), textcoords="offset points",
-                      fontsize=8, va="center", color=soft())  # fmt: skip
+                      fontsize=8, va="center", color=muted())  # fmt: skip
 
 
 def _with_unit(value: float, panel: ResultPanel) -> str:
-    return formatted(value) + unit_suffix(panel.unit)
+    return format_number(value) + unit_suffix(panel.unit)
 
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:
@@ -210,7 +210,7 @@ def _draw_words(axes: Axes, panel: ResultPanel) -> None:
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
     """Return the place (x, line, word) of each word in lines of up to 5 inches, the number of lines, and the width."""
     placed, x, line, width = [], 0.0, 0, 0.0
-    for word in axis_labels(panel.row_labels(len(panel.values))):
+    for word in tick_labels(panel.row_labels(len(panel.values))):
         word_width = 0.085 * len(word) + 0.1
         if x and x + word_width > 5.0:
             x, line = 0.0, line + 1
@@ -232,8 +232,8 @@ def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     named = [0.16 * bool(name) for name in panel.axes]
     is_small = is_numbered(rows, cols)
     cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, cols)))
-    labels = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
-    above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
+    labels = 0.075 * max(map(len, tick_labels(panel.row_labels(rows))), default=1)
+    above = 0.075 * max(map(len, tick_labels(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (is_small and above <= 0.075 * MAX_LEVEL_LENGTH) else above
     width = min(7.0, max(0.9, cell * cols)) + labels + (0.2 if is_small or panel.ends != NO_NAMES else 0.7)
     height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if is_small else cell * rows)) + above + 0.35
@@ -248,7 +248,7 @@ def _lines_width(panel: ResultPanel) -> float:
 
 def _steps_width(panel: ResultPanel) -> float:
     """Return the width of all step labels side by side, in inches."""
-    return 0.5 + sum(0.07 * len(word) + 0.14 for word in axis_labels(panel.column_labels(panel.values.shape[-1])))
+    return 0.5 + sum(0.07 * len(word) + 0.14 for word in tick_labels(panel.column_labels(panel.values.shape[-1])))
 
 
 def _names_width(panel: ResultPanel) -> float:
@@ -264,7 +264,7 @@ def _bar_rows(panel: ResultPanel) -> int:
 
 def _bars_width(panel: ResultPanel) -> float:
     """Return the width of a panel of bars, in inches, with room for the longest label."""
-    return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
+    return max(2.7, 2.0 + 0.075 * max(map(len, tick_labels(panel.row_labels(len(panel.values)))), default=1))
 
 
 def _grid_aspect_ratio(panel: ResultPanel) -> float:

@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox
 
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.figures.formatting import shorten
-from tfviz.view.figures.palette import BOLD_FONT, drawable, soft
+from tfviz.view.figures.palette import BOLD_FONT, drawable, muted
 from tfviz.view.figures.planes import colour
 from tfviz.view.spec import Scatter
 
@@ -72,7 +72,7 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
 
 def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
     """Draw a line at 0 of each axis on which coordinates have both signs."""
-    style: Any = {"color": soft(), "linewidth": 0.8, "zorder": 1}
+    style: Any = {"color": muted(), "linewidth": 0.8, "zorder": 1}
     for numbers, line in zip(scatter.points.T, (axes.axvline, axes.axhline)):
         if numbers.min() < 0 < numbers.max():
             line(0, **style)
@@ -90,7 +90,7 @@ def group_legend(figure: Figure, scatter: Scatter) -> None:
 
 
 def _ink(label: int) -> str:
-    return soft() if label < 0 else f"C{colour(label)}"
+    return muted() if label < 0 else f"C{colour(label)}"
 
 
 def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: Sequence[Sequence[int]] = ()) -> None:
@@ -158,7 +158,7 @@ def _write_name(
         covers = ((positions > wider.min) & (positions < wider.max)).all(1).any()
         if inside and not covers and not box.count_overlaps(occupied):
             if ring > 1:
-                line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+                line = {"arrowstyle": "-", "color": muted(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
                 axes.annotate("", xytext=shift, arrowprops=line, **common)
             return box
         text.remove()

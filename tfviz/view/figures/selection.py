@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy
 from torch import Tensor
 
@@ -47,21 +49,32 @@ def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, in
     return maps.shape
 
 
-def check_index(name: str, index: int, count: int, many: str) -> None:
+def check_index(name: str, number: int, count: int, many: str) -> None:
     """Raise IndexError unless the index of a layer, a head or a query is from 0 to `count` - 1."""
-    if not 0 <= index < count:
-        raise IndexError(f"{name} is {index}; the maps have {count} {many}, from 0 to {count - 1}")
+    if not 0 <= number < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
-def check_divider(divide: int | None, keys: int) -> list[Divider]:
-    """Return the divider before the key `divide`, as a list; empty for None.
+def nonnegative_index(name: str, number: int, count: int, many: str) -> int:
+    """Return an index from 0; a negative one counts from the end.
+
+    Raises:
+        IndexError: there is no such layer, head or query.
+    """
+    at = index(number)
+    check_index(name, at % count if -count <= at < 0 else at, count, many)
+    return at % count
+
+
+def check_divider(divider: int | None, keys: int) -> list[Divider]:
+    """Return the line before the key `divider`, as a list; empty for None.
 
     Raises:
         ValueError: the divider is not between two keys.
     """
-    if divide is not None and not 0 < divide < keys:
-        raise ValueError(f"divide is {divide}; it must be the index of a key, from 1 to {keys - 1}")
-    return [] if divide is None else [("cols", divide)]
+    if divider is not None and not 0 < divider < keys:
+        raise ValueError(f"divider is {divider}; it must be the index of a key, from 1 to {keys - 1}")
+    return [] if divider is None else [("cols", divider)]
 
 
 def head_and_mask(

@@ -25,7 +25,7 @@ from typing import Any
 import numpy
 
 from tfviz.text.token_labels import VISIBLE_SIGNS
-from tfviz.view.figures.formatting import formatted, percent, shorten, unit_suffix
+from tfviz.view.figures.formatting import format_number, percent, shorten, unit_suffix
 from tfviz.view.result_spec import ResultPanel
 
 NUMBER_NAMES = ("value", "percent")
@@ -159,10 +159,10 @@ def stack_answer(panel: ResultPanel) -> str:
     total = float(values[numpy.isfinite(values)].clip(0).sum())  # as drawn
     unit = unit_suffix(panel.unit)
     if panel.budget is None:
-        return formatted(total) + unit
-    digits = next((n for n in (2, 3, 4, 5) if formatted(total, n) != formatted(panel.budget, n)), 2)
+        return format_number(total) + unit
+    digits = next((n for n in (2, 3, 4, 5) if format_number(total, n) != format_number(panel.budget, n)), 2)
     answer = "Yes" if total <= panel.budget else "No"
-    return f"{answer}: {formatted(total, digits)} of {formatted(panel.budget, digits)}{unit}"
+    return f"{answer}: {format_number(total, digits)} of {format_number(panel.budget, digits)}{unit}"
 
 
 def facts(panel: ResultPanel) -> dict[str, str]:
@@ -172,7 +172,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
         return {}
     unit = unit_suffix(panel.unit)
     if panel.kind == "number":
-        return {"value": formatted(float(values)) + unit, "percent": _percent(float(values))}
+        return {"value": format_number(float(values)) + unit, "percent": _percent(float(values))}
     table = values[:, None].T if values.ndim == 1 else values
     row, col = _chosen_cell(panel, table)
     rest = numpy.where(numpy.isfinite(table[row]), table[row], -numpy.inf)
@@ -184,16 +184,16 @@ def facts(panel: ResultPanel) -> dict[str, str]:
     return {
         "row": labels.row(col if panel.kind in ROW_KINDS else row),
         "col": labels.column(row, col),
-        "value": formatted(float(table[row, col])) + unit,
+        "value": format_number(float(table[row, col])) + unit,
         "percent": _percent(float(table[row, col]) / share),
         "second": "none" if second is None else labels.column(row, second),
-        "second_value": "" if second is None else formatted(float(rest[second])) + unit,
+        "second_value": "" if second is None else format_number(float(rest[second])) + unit,
         "second_percent": "" if second is None else _percent(float(rest[second]) / share),
-        "count": formatted(int((numpy.isfinite(table) & (table * (panel.expected or table) > 0)).sum())),
-        "of": formatted(table.size),
-        "sum": formatted(total) + unit,
-        "last": formatted(float(table[0, -1])) + unit,
-        "last_of_second": formatted(float(table[1, -1])) + unit if len(table) > 1 else "",
+        "count": format_number(int((numpy.isfinite(table) & (table * (panel.expected or table) > 0)).sum())),
+        "of": format_number(table.size),
+        "sum": format_number(total) + unit,
+        "last": format_number(float(table[0, -1])) + unit,
+        "last_of_second": format_number(float(table[1, -1])) + unit if len(table) > 1 else "",
     }
 
 

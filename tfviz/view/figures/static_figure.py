@@ -205,6 +205,14 @@ def set_title(figure: Figure, title: str) -> None:
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
+def panel_grid(figure: Figure, nrows: int, ncols: int, count: int, share: bool = False) -> list[Axes]:
+    """Return the axes of `count` panels, row by row, with common scales if `share`; those left over are removed."""
+    panels = figure.subplots(nrows, ncols, squeeze=False, sharex=share, sharey=share).flatten().tolist()
+    for axes in panels[count:]:
+        axes.remove()
+    return panels[:count]
+
+
 def draw_frame(axes: Axes) -> None:
     """Draw a thin frame around axes, without a grid."""
     axes.grid(False)
@@ -214,7 +222,7 @@ def draw_frame(axes: Axes) -> None:
 
 def reference_line(axes: Axes, name: str, value: float) -> None:
     """Draw a horizontal dashed line, such as chance level, with its name at the right end."""
-    soft = matplotlib.rcParams["xtick.labelcolor"]
-    axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-    style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
+    muted = matplotlib.rcParams["xtick.labelcolor"]
+    axes.axhline(value, color=muted, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+    style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": muted, "annotation_clip": False}
     axes.annotate(fill(shorten(drawable(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **style)

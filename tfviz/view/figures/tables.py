@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.check_numbers import check_at_most, check_finite
-from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.heatmap import (
     NUMBER_CELL_INCHES,
     axis_inches,
@@ -26,8 +26,8 @@ from tfviz.view.figures.heatmap import (
     norm,
     use_integer_ticks,
 )
-from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, soft
-from tfviz.view.figures.static_figure import StaticFigure, draw_frame, set_title
+from tfviz.view.figures.palette import MAX_LABEL_LENGTH, drawable, muted
+from tfviz.view.figures.static_figure import StaticFigure, draw_frame, panel_grid, set_title
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
@@ -52,7 +52,7 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
         for axes, one, height in zip(panels, heatmaps, heights):
             image, top = draw_cells(axes, one), axes is panels[0]
             draw_colourbar(figure, image, axes, one.scale)
-            caption_panel(axes, one, width, height, colour=soft())
+            caption_panel(axes, one, width, height, colour=muted())
             axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
@@ -60,13 +60,13 @@ def stacked_tables(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
             name = "" if one.title == title else shorten(drawable(one.title), MAX_LABEL_LENGTH)
             ink = matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
-        figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
+        figure.supylabel(drawable(first.rows.name), fontsize=9, color=muted())
         set_title(figure, title)
         return figure
 
     ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
-    ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
-    return StaticFigure(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
+    ranges = ", ".join(f"{name} {format_number(low)} to {format_number(high)}" for name, low, high in ends)
+    return StaticFigure(draw, f"{title}\n{format_count(count, 'column')}; {ranges}")
 
 
 def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> Figure:
@@ -82,18 +82,16 @@ def numbered_tables(heatmaps: Sequence[Heatmap], title: str, note: str = "") -> 
     across = max(1, min(len(heatmaps), int(MAX_WIDTH_INCHES // width)))
     down = -(-len(heatmaps) // across)
     figure = Figure(figsize=(width * across + 0.3, height * down + 0.8), layout="constrained")
-    panels = figure.subplots(down, across, squeeze=False)
-    for index, (axes, heatmap) in enumerate(zip(panels.flat, heatmaps)):
+    panels = panel_grid(figure, down, across, len(heatmaps))
+    for index, (axes, heatmap) in enumerate(zip(panels, heatmaps)):
         draw_heatmap(axes, heatmap)
         axes.set_title(shorten(drawable(heatmap.title), 24), loc="left")
         if index % across:
             axes.set_ylabel("")
         if index >= across:
             axes.set_xlabel("")
-    for axes in panels.flat[len(heatmaps) :]:
-        axes.remove()
     if note:
-        figure.supxlabel(note, fontsize="small", color=soft())
+        figure.supxlabel(note, fontsize="small", color=muted())
     set_title(figure, title)
     return figure
 
@@ -120,7 +118,7 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> StaticFigure:
         return figure
 
     first = heatmaps[0]
-    sizes = (counted(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
+    sizes = (format_count(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
     return StaticFigure(draw, f"{title}\n{' x '.join(sizes)}")
 
 
@@ -131,8 +129,8 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
 
     def draw() -> Figure:
         figure = Figure(figsize=(2.6 * ncols + 0.4, 2.35 * nrows + 0.5), layout="constrained")
-        panels = figure.subplots(nrows, ncols, squeeze=False)
-        for index, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
+        panels = panel_grid(figure, nrows, ncols, len(heatmaps))
+        for index, (axes, (name, heatmap)) in enumerate(zip(panels, heatmaps.items())):
             limit = float(heatmap.values.abs().max()) or 1.0
             image = _draw_table(axes, replace(heatmap, scale=Scale("diverging", limit)))
             axes.set_title(shorten(drawable(name), 24), loc="left")
@@ -141,15 +139,15 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> StaticFigure:
             axes.locator_params(nbins=4, integer=True)
             draw_frame(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
-            bar.set_ticks([-limit, 0, limit], labels=[formatted(-limit), "0", formatted(limit)])
+            bar.set_ticks([-limit, 0, limit], labels=[format_number(-limit), "0", format_number(limit)])
             bar.outline.set_visible(False)
-        for axes in panels.flat[len(heatmaps) :]:
-            axes.remove()
         set_title(figure, title)
         return figure
 
     tables = {name: heatmap.values for name, heatmap in heatmaps.items()}
-    ends = [(name, formatted(float(table.min())), formatted(float(table.max()))) for name, table in tables.items()]
+    ends = [
+        (name, format_number(float(table.min())), format_number(float(table.max()))) for name, table in tables.items()
+    ]
     ranges = ", ".join(f"{name} {low} to {high}" for name, low, high in ends)
     return StaticFigure(draw, f"{title}\nhow alike two positions are: {ranges}")
 
@@ -213,5 +211,5 @@ def head_table(
         return figure
 
     best = [(name, int(column.argmax()), float(column.max())) for name, column in zip(columns, values.T)]
-    strongest = ", ".join(f"{name}: {names[at]} ({formatted(value)})" for name, at, value in best)
+    strongest = ", ".join(f"{name}: {names[at]} ({format_number(value)})" for name, at, value in best)
     return StaticFigure(draw, f"{title}\nstrongest head by kind, as layer.head: {strongest}")

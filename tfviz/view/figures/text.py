@@ -18,9 +18,9 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.patches import Rectangle
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, colormap, contrasting_colour, norm
-from tfviz.view.figures.palette import DPI, drawable, font_families, soft
+from tfviz.view.figures.palette import DPI, drawable, font_families, muted
 from tfviz.view.figures.selection import check_index, head_and_mask
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 from tfviz.view.spec import WEIGHT_SCALE, Scale
@@ -33,40 +33,26 @@ SHADE_PADDING_INCHES = 0.02  # between a token and the edge of its shade
 
 
 def attended_text(
-    maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
+    maps: AttentionMaps, layer: int = 0, head: int = 0, query: int | None = None, title: str | None = None
 ) -> StaticFigure:
-    """Draw the keys as running text, each token shaded by its attention weight from one query.
-
-    If queries and keys are different texts, the text of the queries is drawn above, unshaded.
-
-    Args:
-        maps: the attention maps.
-        layer: the index of the layer.
-        head: the index of the head.
-        row: the index of the query, which is outlined; None: the last.
-        title: the title.
-
-    Raises:
-        IndexError: there is no such layer, head or query.
-        ValueError: there are no tokens.
-    """
+    """Draw the picture of `view.words`; if the text of the queries is another, it is drawn above, unshaded."""
     weights, allowed = head_and_mask(maps, layer, head)
-    check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
-    numbers, allowed_keys = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
-    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.query_tokens[row].strip(' '))}” looks at"
+    check_index("query", query := len(weights) - 1 if query is None else query, len(weights), "queries")
+    numbers, allowed_keys = weights[query].numpy(), None if allowed is None else allowed[query].numpy()
+    title = title or f"Layer {layer}, head {head}: what “{_truncate(maps.query_tokens[query].strip(' '))}” looks at"
     same = maps.query_tokens == maps.key_tokens
-    first = max(0, row - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
+    first = max(0, query - MAX_WORDS + 1)  # if there are too many words, show the last ones up to the chosen one
 
     def draw() -> Figure:
         axes, top = Figure().add_axes((0, 0, 1, 1)), TOP_INCHES
         if not same:
-            top = running_text(axes, top, maps.query_tokens, first, row, name="query")
-        start, marked, name = (first, row, "") if same else (0, None, "key")
+            top = running_text(axes, top, maps.query_tokens, first, query, name="query")
+        start, marked, name = (first, query, "") if same else (0, None, "key")
         height = running_text(axes, top, maps.key_tokens, start, marked, numbers, allowed_keys, name) + 0.45
         return _with_legend(axes, height, title)
 
-    summary = f"query {row} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
-    return StaticFigure(draw, f"{title}\n{maps.query_tokens[row]!r}, {summary}")
+    summary = f"query {query} of {len(weights)}, looks most at: {_largest_weights(maps.key_tokens, numbers)}"
+    return StaticFigure(draw, f"{title}\n{maps.query_tokens[query]!r}, {summary}")
 
 
 def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, title: str, unit: str) -> StaticFigure:
@@ -86,15 +72,18 @@ def shaded_text(tokens: Sequence[str], numbers: numpy.ndarray, scale: Scale, tit
         return _with_legend(axes, height, title, scale)
 
     order = numpy.argsort(-numpy.abs(numbers), kind="stable")[:3]
-    strongest = ", ".join(f"{tokens[at]!r} {formatted(float(numbers[at]))}" for at in order)
-    return StaticFigure(draw, f"{title}\n{counted(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}")
+    strongest = ", ".join(f"{tokens[at]!r} {format_number(float(numbers[at]))}" for at in order)
+    return StaticFigure(
+        draw, f"{title}\n{format_count(len(tokens), 'token')}; strongest: {strongest}{unit and f' {unit}'}"
+    )
 
 
 def _largest_weights(tokens: Sequence[str], numbers: numpy.ndarray) -> str:
     """Return a text that names the three tokens with the largest weights, and these weights."""
     top = numpy.argsort(-numbers, kind="stable")[:3]
     return (
-        ", ".join(f"{tokens[key]!r} {formatted(float(numbers[key]))}" for key in top if numbers[key] > 0) or "nothing"
+        ", ".join(f"{tokens[key]!r} {format_number(float(numbers[key]))}" for key in top if numbers[key] > 0)
+        or "nothing"
     )
 
 
@@ -131,13 +120,13 @@ def running_text(
     ink = matplotlib.rcParams["text.color"]
     cmap, normalize, line = colormap(scale), norm(scale), 0
     if name:
-        axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=soft())
+        axes.text(SHADE_PADDING_INCHES, top + 0.14, name, color=muted())
         top += 0.22
     for index, x, line, width, text in _layout(tokens, first, width_inches, padding):
         box = Rectangle(
             (x + 0.005, top + line * LINE_INCHES), width - 0.01, LINE_INCHES - 0.05, facecolor="none", linewidth=0
         )
-        colour = soft() if index is None else ink
+        colour = muted() if index is None else ink
         if index is not None and allowed is not None and not allowed[index]:
             box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
         elif index is not None and numbers is not None:
@@ -210,7 +199,7 @@ def _with_legend(axes: Axes, height: float, title: str, scale: Scale = WEIGHT_SC
     legend_box = (0.07 / width, 0.22 / height, 2.6 / width, 0.1 / height)
     shades = ScalarMappable(norm(scale), colormap(scale))
     bar = figure.colorbar(shades, figure.add_axes(legend_box), orientation="horizontal")
-    bar.set_ticks(scale.ticks, labels=[formatted(tick) for tick in scale.ticks])
+    bar.set_ticks(scale.ticks, labels=[format_number(tick) for tick in scale.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
     set_title(figure, title)
     figure.texts[-1].set(x=0.07 / width, y=1 - 0.05 / height)

@@ -18,9 +18,9 @@ from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
-from tfviz.view.figures.formatting import formatted, percent, shorten
+from tfviz.view.figures.formatting import format_number, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
-from tfviz.view.figures.palette import axis_labels, drawable, prediction_colour, soft
+from tfviz.view.figures.palette import drawable, muted, prediction_colour, tick_labels
 from tfviz.view.figures.static_figure import set_title
 from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
@@ -41,6 +41,27 @@ Box = tuple[float, float, float, float]  # left, top or bottom, width, height
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What a model predicts, as tokens or labels with their probabilities.
+
+    Attributes:
+        question: the heading, such as "What comes next".
+        names: the tokens or labels, most likely first.
+        bars: name of a series -> a probability for each name, [name].
+        settings: how the probabilities are computed, such as "temperature 0.8".
+        unfiltered: the probabilities before top-k and top-p, [name]; None: all tokens are kept.
+        effects: the contribution of each token to the first name, in log-odds, [position]; None: not measured.
+    """
+
+    question: str
+    names: Sequence[str]
+    bars: Mapping[str, Tensor]
+    settings: str = ""
+    unfiltered: Tensor | None = None
+    effects: Tensor | None = None
+
+
+@dataclass(frozen=True)
 class StudioPicture:
     """The content of a text studio's static picture.
 
@@ -51,14 +72,7 @@ class StudioPicture:
         head: the index of the selected head.
         row: the query whose weights shade the text; None: the mean over all queries.
         text: the tokens as they appear in the text.
-        names: the names of the bars.
-        bars: title of a column of bars -> their lengths, from 0 to 1.
-        question: the heading of the bars.
-        settings: settings that the bars depend on, such as "temperature 0.8"; empty if the reader cannot change any.
-        unfiltered: the lengths of the bars before top-k or top-p filtering, drawn pale; None: no filtering.
-        effects: the contribution of each token to `answer`, in log-odds, which shades the text; None: the weights of
-            the selected head shade it.
-        answer: the label to which the effects contribute.
+        prediction: what is drawn as bars; its effects shade the text, or the selected head if it has none.
     """
 
     title: str
@@ -67,13 +81,12 @@ class StudioPicture:
     head: int
     row: int | None
     text: Sequence[str]
-    names: Sequence[str]
-    bars: Mapping[str, Tensor]
-    question: str
-    settings: str = ""
-    unfiltered: Tensor | None = None
-    effects: Tensor | None = None
-    answer: str = ""
+    prediction: Prediction
+
+    @property
+    def effects(self) -> Tensor | None:
+        """The contribution of each token to the likeliest label, in log-odds, which shades the text."""
+        return self.prediction.effects
 
     @property
     def shading_weights(self) -> Tensor:
@@ -95,9 +108,9 @@ class StudioPicture:
     def shading(self) -> str:
         """A description of the shades of the text."""
         if self.effects is not None:
-            limit = formatted(self.effect_limit)
+            limit = format_number(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
-            return f"shaded: what each token adds to “{self.answer}”\n({ends})"
+            return f"shaded: what each token adds to “{self.prediction.names[0]}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
@@ -108,8 +121,9 @@ class StudioPicture:
             most = int(self.effects.argmax())
             word = f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
             if self.effects[most] <= 0:
-                return f"No token adds to “{self.answer}”."
-            return f"Most is added to “{self.answer}” by {word}: +{formatted(float(self.effects[most]))} log-odds."
+                return f"No token adds to “{self.prediction.names[0]}”."
+            added = format_number(float(self.effects[most]))
+            return f"Most is added to “{self.prediction.names[0]}” by {word}: +{added} log-odds."
         weights = self.shading_weights
         most = int(weights.argmax())
         word = "itself" if most == self.row else f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
@@ -121,40 +135,41 @@ class StudioPicture:
 
     def draw(self) -> Figure:
         """Draw the text, the maps and the bars side by side, as the page does."""
+        prediction = self.prediction
         layers, heads = min(MAX_LAYERS, self.maps.shape[0]), min(MAX_HEADS, self.maps.shape[1])
         side = min(MAX_MAP, MAPS_HEIGHT / heads)
         maps_left = TEXT_WIDTH + GAP + 0.55
         bars_left = maps_left + layers * side + GAP
-        width = bars_left + NAME_WIDTH + len(self.bars) * BAR_WIDTH
-        settings = ROW_HEIGHT if self.settings else 0.0
-        height = TOP + max(heads * side + 0.65, len(self.names) * ROW_HEIGHT + 0.2 + settings, 1.6)
+        width = bars_left + NAME_WIDTH + len(prediction.bars) * BAR_WIDTH
+        settings = ROW_HEIGHT if prediction.settings else 0.0
+        height = TOP + max(heads * side + 0.65, len(prediction.names) * ROW_HEIGHT + 0.2 + settings, 1.6)
         figure = Figure(figsize=(width, height))
         page = figure.add_axes((0, 0, 1, 1))
         page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
         page.axis("off")
         self._draw_text(figure, page, width, height)
         for layer in range(layers):
-            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_soft_style("center"))
+            page.text(maps_left + (layer + 0.5) * side, TOP - 0.06, f"layer {layer}", **_muted_style("center"))
             for head in range(heads):
                 box = (maps_left + layer * side, TOP + head * side, side - 0.06, side - 0.06)
                 self._draw_map(figure, layer, head, _fractions(box, width, height))
         for head in range(heads):
-            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_soft_style("right"))
+            page.text(maps_left - 0.14, TOP + (head + 0.5) * side, f"head {head}", va="center", **_muted_style("right"))
         self._draw_legend(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
-        for column in range(len(self.bars)):
+        for column in range(len(prediction.bars)):
             self._draw_bars(page, bars_left, column)
         self._draw_heading(page, maps_left, "The model")
-        self._draw_heading(page, bars_left, self.question)
-        if self.settings:
-            below = TOP + (len(self.names) + 0.6) * ROW_HEIGHT
-            page.text(bars_left, below, self.settings, va="center", **_soft_style("left"))
+        self._draw_heading(page, bars_left, prediction.question)
+        if prediction.settings:
+            below = TOP + (len(prediction.names) + 0.6) * ROW_HEIGHT
+            page.text(bars_left, below, prediction.settings, va="center", **_muted_style("left"))
         set_title(figure, self.title)
         figure.texts[-1].set(x=0.08 / width, y=1 - 0.1 / height, fontsize=TITLE_SIZE)
         figure.text(0.08 / width, 1 - SENTENCE_Y / height, drawable(self.finding), va="center", fontsize=BODY_SIZE)
         return figure
 
     def _draw_heading(self, page: Axes, left: float, text: str) -> None:
-        page.text(left, HEADING_Y, text, va="center", weight="bold", **_soft_style("left"))
+        page.text(left, HEADING_Y, text, va="center", weight="bold", **_muted_style("left"))
 
     def _draw_text(self, figure: Figure, page: Axes, width: float, height: float) -> None:
         self._draw_heading(page, 0, "The text")
@@ -166,7 +181,7 @@ class StudioPicture:
         ink = colormap(WEIGHT_SCALE)(1.0)
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
-        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_soft_style("left"))
+        page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_muted_style("left"))
         self._draw_opened(figure, end + 0.4 + 0.14 * self.shading.count("\n"), width, height)
 
     def _draw_opened(self, figure: Figure, top: float, width: float, height: float) -> None:
@@ -190,11 +205,11 @@ class StudioPicture:
     def _ticks(self) -> dict[int, str]:
         """Return the labels of the selected head's axes: token index -> token, or -> word, where it begins."""
         if len(self.text) <= MAX_LABELS or not self.has_spaces:  # without spaces the words cannot be told
-            return dict(enumerate(axis_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
+            return dict(enumerate(tick_labels(self.maps.key_tokens, MAX_NAME_LENGTH)))
         starts = [0, *accumulate(map(len, self.text))]
         words = re.finditer(r"\S+", "".join(self.text))
         first = {bisect_right(starts, word.start()) - 1: word[0] for word in words}
-        return dict(zip(first, axis_labels(list(first.values()), MAX_NAME_LENGTH)))
+        return dict(zip(first, tick_labels(list(first.values()), MAX_NAME_LENGTH)))
 
     def _draw_weights(self, axes: Axes, layer: int, head: int) -> None:
         """Draw the weights of a head, masked ones as 0."""
@@ -210,8 +225,8 @@ class StudioPicture:
 
     def _draw_legend(self, figure: Figure, page: Axes, corner: tuple[float, float], size: tuple[float, float]) -> None:
         left, top = corner
-        page.text(left, top, "rows look, columns are looked at", va="center", **_soft_style("left"))
-        page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_soft_style("left"))
+        page.text(left, top, "rows look, columns are looked at", va="center", **_muted_style("left"))
+        page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_muted_style("left"))
         place = _fractions((left, top + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
         bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
@@ -220,25 +235,26 @@ class StudioPicture:
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
 
     def _draw_bars(self, page: Axes, left: float, column: int) -> None:
-        name, shares = list(self.bars.items())[column]
+        prediction = self.prediction
+        name, probabilities = list(prediction.bars.items())[column]
         colour = prediction_colour()
         start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
-        if len(self.bars) > 1:
-            page.text(start, TOP - 0.06, name, **_soft_style("left"))
-        for row, (word, share) in enumerate(zip(self.names, shares.tolist())):
+        if len(prediction.bars) > 1:
+            page.text(start, TOP - 0.06, name, **_muted_style("left"))
+        for row, (word, probability) in enumerate(zip(prediction.names, probabilities.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
             if not column:
                 page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)
-            if self.unfiltered is not None:
-                page.barh(middle, length * float(self.unfiltered[row]), 0.14, start, color=colour, alpha=0.3)
-            page.barh(middle, length * share, 0.14, start, color=colour)
-            page.text(start + length + 0.06, middle, percent(share), va="center", fontsize=BODY_SIZE)
+            if prediction.unfiltered is not None:
+                page.barh(middle, length * float(prediction.unfiltered[row]), 0.14, start, color=colour, alpha=0.3)
+            page.barh(middle, length * probability, 0.14, start, color=colour)
+            page.text(start + length + 0.06, middle, percent(probability), va="center", fontsize=BODY_SIZE)
 
 
-def _soft_style(side: str) -> dict[str, Any]:
+def _muted_style(side: str) -> dict[str, Any]:
     """Return the style of secondary text with this horizontal alignment."""
-    return {"ha": side, "fontsize": LABEL_SIZE, "color": soft()}
+    return {"ha": side, "fontsize": LABEL_SIZE, "color": muted()}
 
 
 def _fractions(box: Box, width: float, height: float) -> Box:

@@ -21,7 +21,7 @@ from tfviz.view.documents.interact import (
     SwitchSpec,
     TextSpec,
 )
-from tfviz.view.figures.formatting import formatted, stepped
+from tfviz.view.figures.formatting import format_number, format_step
 
 MAX_VALUE_LENGTH = 60  # characters
 Spec = TypeVar("Spec", bound=ControlSpec)
@@ -79,7 +79,7 @@ class Slider(Control[SliderSpec]):
         return round((int(value) - self.spec["low"]) / self.spec["step"])
 
     def text(self, value: float) -> str:
-        return stepped(value, self.spec["step"])
+        return format_step(value, self.spec["step"])
 
 
 class Menu(Control[MenuSpec]):
@@ -98,7 +98,7 @@ class Points(Control[PointsSpec]):
 
     def text(self, value: list[list[float]]) -> str:
         places = zip(self.spec["names"], value)
-        return ", ".join(f"{name} ({formatted(x, 3)}, {formatted(y, 3)})" for name, (x, y) in places)
+        return ", ".join(f"{name} ({format_number(x, 3)}, {format_number(y, 3)})" for name, (x, y) in places)
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
         return self.spec["names"], self.spec["names"]
@@ -128,7 +128,7 @@ class Cells(Table[CellsSpec]):
         return table if limits is None else table.clamp(*limits)
 
     def text(self, value: list[list[float]]) -> str:
-        return "; ".join(", ".join(formatted(cell, 4) for cell in row) for row in value)
+        return "; ".join(", ".join(format_number(cell, 4) for cell in row) for row in value)
 
 
 class Switches(Table[SwitchesSpec]):
@@ -176,4 +176,4 @@ class Angle(Control[AngleSpec]):
         return torch.tensor(float(value))
 
     def text(self, value: float) -> str:
-        return f"{formatted(round(math.degrees(value)))}°"
+        return f"{format_number(round(math.degrees(value)))}°"

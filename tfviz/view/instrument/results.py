@@ -26,7 +26,7 @@ SHAPE_DESCRIPTIONS = {  # shape of the tensor that each kind draws
 }  # fmt: skip
 SHARED_KINDS = ("grid", "bars")  # results with equal drawings share one scale
 # argument of `view.draw` -> what a control needs to provide it
-LABEL_SOURCES = {"rows": "words", "cols": "words", "positions": "points"}
+LABEL_SOURCES = {"rows": "words", "columns": "words", "positions": "points"}
 
 
 def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
@@ -108,7 +108,7 @@ def _axis_names(
     Without labels, the rows of grids and bars take those of the only control that has the same number of labels. So do
     the columns of a square grid with more than two columns.
     """
-    rows, cols = drawing.rows, drawing.cols
+    rows, cols = drawing.rows, drawing.columns
     if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:
         return rows, cols
     count = shape[-1] if drawing.kind == "bars" else shape[-2]
@@ -162,7 +162,7 @@ def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
     """Raise ValueError if a list of labels or positions does not have the length of its axis."""
     single = not shape or (drawing.kind == "lines" and len(shape) == 1)
     rows = 1 if single else shape[-2 if drawing.kind == "grid" else 0]
-    counts = {"rows": rows, "cols": shape[-1] if shape else 1, "positions": rows}
+    counts = {"rows": rows, "columns": shape[-1] if shape else 1, "positions": rows}
     for side, what in LABEL_SOURCES.items():
         labels = getattr(drawing, side)
         if not isinstance(labels, str) and labels and len(labels) != counts[side]:

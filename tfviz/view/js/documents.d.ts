@@ -2,7 +2,7 @@
 
 export type Divider = ["rows" | "cols", number];
 
-export type Piece = [number, number];
+export type ByteRange = [number, number];
 
 export type HeadMode = "sheet" | "head" | "lines" | "words" | "picture";
 
@@ -52,9 +52,9 @@ export interface StoredWeight {
   /** the dtype in the data. */
   stored: "float16" | "int8";
   /** the byte range of the numbers. */
-  at: Piece;
+  at: ByteRange;
   /** the byte range of the float32 scales by which int8 numbers are multiplied, one for each row. */
-  scale?: Piece;
+  scale?: ByteRange;
 }
 
 /** The queries and keys from which the heads of a layer are computed. */
@@ -89,7 +89,7 @@ export interface MapsPart {
   /** the queries and keys of each layer, if the page computes the weights; null: their maps are stored. */
   computed?: QueriesAndKeys[] | null;
   /** the weights themselves, deflated float32 [layer, head, query, key], where maps are so small that their numbers are written in the cells; if missing, the codes are all there is. */
-  values?: Piece;
+  values?: ByteRange;
   /** the number of strongest keys stored for each query; if missing, all keys are stored. */
   top?: number;
   patches?: PatchSides;
@@ -144,9 +144,9 @@ export interface HeadsDocument {
   note: string;
   state: HeadsState;
   /** one bit for each cell, [query, key], most significant bit first; 1 where attention is allowed; deflated. */
-  masks: Piece[];
+  masks: ByteRange[];
   /** int32, the first key of each query, then for each query one past its last key; deflated. */
-  key_ranges: Piece[];
+  key_ranges: ByteRange[];
   /** the title; if empty, a description of what is shown. */
   title: string;
   /** the arrangement of several parts. */
@@ -190,7 +190,7 @@ export interface MasksDocument {
   title: string;
   predicates: Predicate[];
   /** packed as in `HeadsDocument`. */
-  masks: Piece[];
+  masks: ByteRange[];
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
@@ -208,7 +208,7 @@ export interface TablePanel {
   /** names of rows and columns. */
   axes: string[];
   /** float32, [row, column]; NaN for a cell without a number. */
-  data: Piece;
+  data: ByteRange;
   scale: ScaleKind;
   /** the end of the scale. */
   limit: number;
@@ -257,7 +257,7 @@ export interface TokensDocument {
   title: string;
   words: string[];
   /** float32, [token]. */
-  data: Piece;
+  data: ByteRange;
   scale: ScaleKind;
   /** the end of the scale. */
   limit: number;
@@ -285,7 +285,7 @@ export interface PointsDocument {
   /** names of the two coordinates. */
   axes: string[];
   /** float32, [point, 2]. */
-  data: Piece;
+  data: ByteRange;
   /** the lowest and the highest number of each axis. */
   range: number[][];
   /** "linear" or "log" for each axis. */
@@ -315,11 +315,11 @@ export interface NeuronsLayer {
   /** the factor of the dot products of queries and keys. */
   scale: number;
   /** the queries of each head, float32 [query, dim]. */
-  queries: Piece[];
+  queries: ByteRange[];
   /** the keys of each group of heads that share keys, float32 [key, dim]. */
-  keys: Piece[];
+  keys: ByteRange[];
   /** what is added to each head's scaled scores, float32 [query, key]; null: nothing. */
-  biases: (Piece | null)[];
+  biases: (ByteRange | null)[];
   /** the index of each head's mask in the document; null: all keys are allowed. */
   masks: (number | null)[];
 }
@@ -335,7 +335,7 @@ export interface NeuronsDocument {
   /** the layers, which have the same number of heads. */
   layers: NeuronsLayer[];
   /** packed as in `HeadsDocument`. */
-  masks: Piece[];
+  masks: ByteRange[];
   state: NeuronsState;
 }
 
@@ -483,7 +483,7 @@ export interface StoredResult {
   /** the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8. */
   dtype: "float32" | "int64" | "bool";
   /** the byte range of its numbers in the data. */
-  at: Piece;
+  at: ByteRange;
 }
 
 /** The current value of each control, by argument name. */
@@ -506,7 +506,7 @@ export interface InteractDocument {
   /** programs by the indices of the discrete controls, such as "0.2". */
   programs?: Record<string, any>;
   /** the weights of the programs. */
-  data?: Piece;
+  data?: ByteRange;
   /** the results of a snapshot, by name. */
   results?: Record<string, StoredResult>;
   /** experiments that the author proposes, [name, values of controls]. */

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.view.documents.heads import Piece
+from tfviz.view.documents.heads import ByteRange
 
 ZLIB_LEVEL = 6
 BASE64_RATIO = 4 / 3  # characters per byte
@@ -31,10 +31,10 @@ class BlobStore:
         self.pieces: list[bytes] = []
         self.size = 0
         self._known: dict[bytes, int] = {}
-        self.masks: list[Piece] = []
-        self.key_ranges: list[Piece] = []
+        self.masks: list[ByteRange] = []
+        self.key_ranges: list[ByteRange] = []
 
-    def add(self, piece: bytes) -> Piece:
+    def add(self, piece: bytes) -> ByteRange:
         """Append a piece and return its byte range as (start, size)."""
         start = self.size
         self.pieces += [piece, bytes(-len(piece) % 3)]
@@ -61,7 +61,7 @@ class BlobStore:
         ends = torch.cat([key_ranges.first, key_ranges.stop], -1)
         return self._index_of(self.key_ranges, ends.int().cpu().numpy().tobytes())
 
-    def _index_of(self, pieces: list[Piece], piece: bytes) -> int:
+    def _index_of(self, pieces: list[ByteRange], piece: bytes) -> int:
         key = hashlib.sha256(piece).digest() + bytes([pieces is self.key_ranges])
         if key not in self._known:
             self._known[key] = len(pieces)

@@ -25,7 +25,7 @@ HEADS_STATE: HeadsState = {
 
 def heads_view(
     static_figure: StaticFigure,
-    parts: Mapping[str, AttentionMaps],
+    maps_by_name: Mapping[str, AttentionMaps],
     state: Mapping[str, Any],
     title: str | None = None,
     *,
@@ -33,11 +33,11 @@ def heads_view(
     **more: Any,
 ) -> View:
     """Return an interactive view of attention maps, with a static picture; `more` are options of `heads_document`."""
-    return View(static_figure, *heads_document(parts, state, title, max_bytes, **more))
+    return View(static_figure, *heads_document(maps_by_name, state, title, max_bytes, **more))
 
 
 def heads_document(
-    parts: Mapping[str, AttentionMaps],
+    maps_by_name: Mapping[str, AttentionMaps],
     state: Mapping[str, Any],
     title: str | None,
     max_bytes: float,
@@ -47,7 +47,7 @@ def heads_document(
     outlined: Sequence[Sequence[int]] = (),
     names: Sequence[str] = (),
     top_k: int | None = None,
-    divide: int | None = None,
+    divider: int | None = None,
     rows: Sequence[int] = (),
     note: str = "",
     unit: str = WEIGHT,
@@ -55,7 +55,7 @@ def heads_document(
     """Return the document of a view of attention heads, and its binary data.
 
     Args:
-        parts: the attention maps by name.
+        maps_by_name: the attention maps by name.
         state: the initial choices that differ from `HEADS_STATE`.
         title: the title; None: the page describes what it shows.
         max_bytes: the maximum size of the data as base64, in bytes.
@@ -64,24 +64,24 @@ def heads_document(
         outlined: cells to outline, as (row, column).
         names: names of the heads, instead of numbers.
         top_k: number of strongest keys to send for each query; None: all.
-        divide: index of the key before which a line is drawn.
+        divider: index of the key before which a line is drawn.
         rows: indices of queries to mark by a line above and a line below.
         note: a sentence that precedes the notes on omitted data.
         unit: name of the numbers.
 
     Raises:
-        ValueError: `parts` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes` is too
-            small.
+        ValueError: `maps_by_name` is empty, `arrange` is unknown, "compare" has other than two parts, or `max_bytes`
+            is too small.
     """
-    if not parts or arrange not in ARRANGEMENTS or (arrange == "compare" and len(parts) != 2):
+    if not maps_by_name or arrange not in ARRANGEMENTS or (arrange == "compare" and len(maps_by_name) != 2):
         raise ValueError(
-            f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
+            f"arrange is {arrange!r} with {len(maps_by_name)} captures; it can be 'choose' or 'steps' (one or more), "
             "or 'compare' (two)"
         )
     chosen: Any = {**HEADS_STATE, **state}
     chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # accepts a tensor, such as an argmax
-    packed, blobs, omitted = encode_maps(parts, max_bytes, (chosen["layer"], chosen["head"]), top_k)
-    of_attention = [maps.caveat for maps in parts.values() if maps.caveat and tuple(axes) == (QUERY, KEY)]
+    packed, blobs, omitted = encode_maps(maps_by_name, max_bytes, (chosen["layer"], chosen["head"]), top_k)
+    of_attention = [maps.caveat for maps in maps_by_name.values() if maps.caveat and tuple(axes) == (QUERY, KEY)]
     caveats = dict.fromkeys(f"{caveat[0].upper()}{caveat[1:]}." for caveat in of_attention)
     document: HeadsDocument = {
         "kind": "heads-computed" if any(part.get("computed") for part in packed) else "heads",
@@ -98,7 +98,7 @@ def heads_document(
     }
     if unit != WEIGHT:
         document["unit"] = unit
-    lines: list[Divider] = [] if divide is None else [("cols", index(divide))]
+    lines: list[Divider] = [] if divider is None else [("cols", index(divider))]
     lines += [("rows", at) for row in rows for at in (row, row + 1)]
     if lines:
         document["dividers"] = lines

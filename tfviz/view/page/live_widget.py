@@ -40,10 +40,10 @@ class LiveView(KernelWidget):
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         title: heading of the view; None: a description of its content.
         max_bytes: maximum size of the data sent at first as base64, in bytes.
-        chosen: initial values of traits, such as `layer=2`, `locked_rows=[3]`.
+        state: initial values of traits, such as `layer=2`, `locked_rows=[3]`.
 
     Raises:
-        TypeError: `chosen` names no trait of the view.
+        TypeError: `state` names no trait of the view.
         ValueError: a trait cannot have the given value, or `max_bytes` is too small.
     """
 
@@ -74,19 +74,18 @@ class LiveView(KernelWidget):
         title: str | None = None,
         arrange: str = "choose",
         max_bytes: float = MAX_WIDGET_BYTES,
-        **chosen: Any,
+        **state: Any,
     ):
-        unknown = set(chosen) - set(HEADS_STATE)
+        unknown = set(state) - set(HEADS_STATE)
         if unknown:
             raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(HEADS_STATE)}")
-        chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
-        self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+        state = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in state.items()}
+        self._maps_by_name = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._title, self._arrange = title, arrange
-        state = {**HEADS_STATE, **chosen}
-        document, data = heads_document(self._parts, state, title, max_bytes, arrange=arrange)
+        document, data = heads_document(self._maps_by_name, {**HEADS_STATE, **state}, title, max_bytes, arrange=arrange)
         document["note"] = document["note"] and ON_DEMAND_NOTE
         super().__init__(document=document, data=data)
-        for name, value in chosen.items():
+        for name, value in state.items():
             try:
                 setattr(self, name, value)
             except traitlets.TraitError as error:
@@ -99,7 +98,7 @@ class LiveView(KernelWidget):
     def _check_index(self, proposal: Any) -> int:
         """Return an index set by Python or by the page; raise `TraitError` if it is out of range."""
         name, value = proposal["trait"].name, proposal["value"]
-        first = list(self._parts.values())
+        first = list(self._maps_by_name.values())
         counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
         if value >= counts[name]:
             raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
@@ -110,7 +109,7 @@ class LiveView(KernelWidget):
         return {}, [self._head(request)]
 
     def _head(self, request: Mapping[str, Any]) -> bytes:
-        parts = list(self._parts.values())
+        parts = list(self._maps_by_name.values())
         maps = parts[_index(request, "part", len(parts))]
         layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
         if not self.document["parts"][request["part"]]["key_ranges"]:
@@ -121,11 +120,11 @@ class LiveView(KernelWidget):
 
     def view(self) -> View:
         """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""
-        first = list(self._parts.values())[self.part]
+        first = list(self._maps_by_name.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         static_figure = self._picture(first, layer, head)
         state = {name: getattr(self, name) for name in HEADS_STATE} | {"layer": layer, "head": head}
-        return heads_view(static_figure, self._parts, state, self._title, arrange=self._arrange)
+        return heads_view(static_figure, self._maps_by_name, state, self._title, arrange=self._arrange)
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> StaticFigure:
         """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
@@ -138,7 +137,7 @@ class LiveView(KernelWidget):
         return figures.head(maps, layer, head) if self.mode == "head" else figures.heads(maps)
 
     def __repr__(self) -> str:
-        named = (f"{name} {maps_size(maps)}".strip() for name, maps in self._parts.items())
+        named = (f"{name} {maps_size(maps)}".strip() for name, maps in self._maps_by_name.items())
         return f"Live view of {', '.join(named)}"
 
     def _static(self) -> tuple[dict[str, str], dict[str, Any]]:

@@ -19,7 +19,7 @@ from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import memory_view
 from tfviz.shapes import UInt8
 from tfviz.view.documents.heads import MapsPart
-from tfviz.view.figures.formatting import formatted
+from tfviz.view.figures.formatting import format_number
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
@@ -183,5 +183,5 @@ def _omitted(parts: Sequence[MapsPart], pool_size: int, max_bytes: float) -> str
     return (
         f"{exact} of {total} heads {'is' if exact == 1 else 'are'} stored exactly, the others as the largest weight of "
         f"each {pool_size} × {pool_size} cells: all would take more than the view's limit of "
-        f"{formatted(max_bytes / 1e6, 3)} MB."
+        f"{format_number(max_bytes / 1e6, 3)} MB."
     )

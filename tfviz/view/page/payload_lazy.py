@@ -15,7 +15,7 @@ from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantization import quantize_unchecked
 from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
-from tfviz.view.figures.formatting import at_most, formatted
+from tfviz.view.figures.formatting import format_number, format_upper_bound
 from tfviz.view.page.blobs import BASE64_RATIO, BlobStore
 from tfviz.view.page.maps import maps_part
 
@@ -180,7 +180,7 @@ def _sketch(layers: Layers, pool_size: int) -> list[bytes]:
 def _note_sketched(pool_size: int, max_bytes: float) -> str:
     return (
         f"Of each head one row of {pool_size} is here, and of each {pool_size} keys the largest weight: what heads are "
-        f"made of would take more than the view's limit of {formatted(max_bytes / 1e6, 3)} MB."
+        f"made of would take more than the view's limit of {format_number(max_bytes / 1e6, 3)} MB."
     )
 
 
@@ -193,5 +193,5 @@ def _note_computed(levels: int | None, error: float, pool_size: int) -> str:
     )
     return (
         f"Heads are computed here, from queries and keys in {form}; of {SAMPLED_ROWS} rows of each, no weight is off "
-        f"by more than {at_most(error, 1)}.{sheet}"
+        f"by more than {format_upper_bound(error, 1)}.{sheet}"
     )

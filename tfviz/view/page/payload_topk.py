@@ -14,7 +14,7 @@ from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
 from tfviz.look.quantization import is_quantizable, quantize_unchecked
 from tfviz.view.documents.heads import MapsPart
-from tfviz.view.figures.formatting import at_most, counted, formatted, percent
+from tfviz.view.figures.formatting import format_count, format_number, format_upper_bound, percent
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
 
@@ -64,15 +64,15 @@ def encode_top_keys(
                 key_ranges.append(blobs.key_ranges_index(one, layer, head))
                 if blobs.size * BASE64_RATIO > max_bytes:
                     raise ValueError(
-                        f"the {counted(top_k, 'strongest key')} of all queries take more than the limit of "
-                        f"{formatted(max_bytes / 1e6, 3)} MB: take fewer with top_k=, or give a larger max_bytes="
+                        f"the {format_count(top_k, 'strongest key')} of all queries take more than the limit of "
+                        f"{format_number(max_bytes / 1e6, 3)} MB: take fewer with top_k=, or give a larger max_bytes="
                     )
         parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
         parts[-1]["top"] = min(top_k, keys)
     count = min(top_k, max(one.shape[3] for one in maps.values()))
     some = "strongest key is" if count == 1 else f"{count} strongest keys are"
     share = percent(sum(head.share for head in found) / len(found))
-    bound = at_most(max(head.largest_other for head in found))
+    bound = format_upper_bound(max(head.largest_other for head in found))
     note = (
         f"Of each query the {some} here, {share} of its weight on average; no weight that is left out is above {bound}."
     )

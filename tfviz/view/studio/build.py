@@ -37,18 +37,18 @@ def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Colle
 
 
 def probability_picture(
-    names: Sequence[str], shares: Mapping[str, Tensor], title: str, text: str, where: str = ""
+    names: Sequence[str], probabilities: Mapping[str, Tensor], title: str, text: str, where: str = ""
 ) -> StaticFigure:
     """Draw probabilities as bars, under a title that quotes the text.
 
     Args:
         names: the tokens or labels.
-        shares: name of a series -> a probability for each name, [name].
+        probabilities: name of a series -> a probability for each name, [name].
         title: the title.
         text: the input text of the model.
         where: words before the quoted text, such as "in place of 'cat' in ".
     """
-    return bar_table(names, shares, text_heading(title, text, where), limit=1.0)
+    return bar_table(names, probabilities, text_heading(title, text, where), limit=1.0)
 
 
 def text_heading(title: str, text: str, where: str = "") -> str:

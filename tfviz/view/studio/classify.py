@@ -15,12 +15,13 @@ from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import ClassifyDocument
 from tfviz.view.figures.static_figure import StaticFigure
+from tfviz.view.figures.text_studio import Prediction
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
 from tfviz.view.studio.check_labels import check_label_logits, check_labels
-from tfviz.view.studio.static_studio import MAX_TOKENS, Answer, studio_picture
+from tfviz.view.studio.static_studio import MAX_TOKENS, studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -95,13 +96,13 @@ def classify(
     }  # fmt: skip
     if isinstance(program, Program):
         bars = _probabilities(labels, logits, title, text)
-        shares = logits[0].float().softmax(-1)
-        order = shares.argsort(descending=True)[:MAX_STATIC_LABELS]
+        probabilities = logits[0].float().softmax(-1)
+        order = probabilities.argsort(descending=True)[:MAX_STATIC_LABELS]
         effects = _effects(model, ids, special_tokens, int(order[0]))
-        answer = Answer(
-            "What it says", [labels[label] for label in order.tolist()], {"": shares[order]}, effects=effects
+        prediction = Prediction(
+            "What it says", [labels[label] for label in order.tolist()], {"": probabilities[order]}, effects=effects
         )
-        static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, answer)
+        static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, prediction)
         return studio_view(document, static_figure, {"read": program}, max_bytes)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:

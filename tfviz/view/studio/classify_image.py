@@ -75,7 +75,7 @@ def classify_image(
     """
     check_labels(labels)
     if grid is not None:
-        at_least(1, rows=grid[0], columns=grid[1])
+        at_least(1, **{"grid[0]": grid[0], "grid[1]": grid[1]})
     patched = patched_pixels(model, check_pixels(pixels), grid)
     drawn = _drawn_image(image, patched.pixels)
     program = image_program(model, patched, None if kernel else dtype)
@@ -95,8 +95,8 @@ def classify_image(
     }  # fmt: skip
 
     def static_figure(hidden: Tensor, logits: Tensor) -> StaticFigure:
-        shares = logits[0].float().softmax(-1)
-        return classified_image(drawn, patched.grid, hidden, labels, shares, title)
+        probabilities = logits[0].float().softmax(-1)
+        return classified_image(drawn, patched.grid, hidden, labels, probabilities, title)
 
     if isinstance(program, Program):
         return studio_view(document, static_figure(none, logits), {"read": program}, max_bytes)

@@ -13,11 +13,12 @@ from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
 from tfviz.view.figures.static_figure import StaticFigure
+from tfviz.view.figures.text_studio import Prediction
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, probability_picture, studio_view, studio_widget
-from tfviz.view.studio.static_studio import Answer, studio_picture
+from tfviz.view.studio.static_studio import studio_picture
 from tfviz.view.studio.strongest_head import strongest_head
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def fill(
     if not kernel:
         hidden_word = tokenizer.tokens(ids[positions[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
-        answer = Answer("What it guesses", *_likeliest(tokenizer, guesses))
-        static_figure = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, answer)
+        prediction = Prediction("What it guesses", *_likeliest(tokenizer, guesses))
+        static_figure = studio_picture(bars, title, model, tokenizer, masked_ids, opened, gap, prediction)
         return studio_view(document, static_figure, programs, max_bytes)
     draw_static, axis_tokens = _draw_first_gap(tokenizer, special["mask"], title), requirements.text_axes(tokenizer)
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_tokens, tokenizers)
@@ -209,12 +210,12 @@ def _draw_first_gap(tokenizer: Any, mask: int, title: str) -> DrawStatic:
 
 def _guesses(tokenizer: Any, guesses: Mapping[str, Tensor], title: str, text: str, where: str = "") -> StaticFigure:
     """Draw the likeliest tokens at a masked position as bars, from each model's logits, [vocab]."""
-    names, shares = _likeliest(tokenizer, guesses)
-    return probability_picture(names, shares, title, text, where)
+    names, probabilities = _likeliest(tokenizer, guesses)
+    return probability_picture(names, probabilities, title, text, where)
 
 
 def _likeliest(tokenizer: Any, guesses: Mapping[str, Tensor]) -> tuple[list[str], dict[str, Tensor]]:
     """Return the tokens of the highest probability, summed over models, and each model's probabilities, [token]."""
-    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
-    top = sum(shares.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
-    return tokenizer.tokens(top), {name: share[top] for name, share in shares.items()}
+    probabilities = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
+    top = sum(probabilities.values(), torch.zeros(())).topk(min(MAX_STATIC_GUESSES, len(tokenizer))).indices
+    return tokenizer.tokens(top), {name: probability[top] for name, probability in probabilities.items()}

@@ -29,15 +29,17 @@ class LocalProgram:
     def __init__(self, model: nn.Module, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, str | int]):
         self.model, self.function, self.inputs = model, function, dict(inputs)
 
-    def __call__(self, *inputs: Tensor, off: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
-        """Return the outputs by name, with the weights of the heads in `off`, [{site, head}, ...], set to 0."""
-        changes = _head_edits(off)
+    def __call__(self, *inputs: Tensor, ablated_heads: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
+        """Return the outputs by name, with the weights of `ablated_heads`, [{site, head}, ...], set to 0."""
+        changes = _head_edits(ablated_heads)
         with capture(self.model, list(changes), edit=changes) if changes else nullcontext():
             return self._outputs(inputs)
 
-    def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Capture]:
+    def run(
+        self, inputs: Sequence[Tensor], ablated_heads: Iterable[Mapping[str, Any]] = ()
+    ) -> tuple[dict[str, Tensor], Capture]:
         """Return the outputs by name, and a capture of the patterns of all heads."""
-        with capture(self.model, "*.pattern", edit=_head_edits(off)) as captured:
+        with capture(self.model, "*.pattern", edit=_head_edits(ablated_heads)) as captured:
             outputs = self._outputs(inputs)
         return outputs, captured
 
@@ -80,9 +82,9 @@ def _decode_tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
     return torch.tensor(numbers).reshape(shape)
 
 
-def _head_edits(off: Iterable[Mapping[str, Any]]) -> dict[str, Edit]:
+def _head_edits(ablated_heads: Iterable[Mapping[str, Any]]) -> dict[str, Edit]:
     """Return edits for `capture` that zero these heads."""
     heads: dict[str, list[int]] = {}
-    for entry in off:
+    for entry in ablated_heads:
         heads.setdefault(entry["site"], []).append(entry["head"])
     return {site: edits.zero(some) for site, some in heads.items()}

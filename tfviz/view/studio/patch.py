@@ -17,7 +17,7 @@ from tfviz.text import subwords
 from tfviz.view.analysis_tables import figure_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.figures.bar_chart import bar_table
-from tfviz.view.figures.formatting import counted, formatted, shorten
+from tfviz.view.figures.formatting import format_count, format_number, shorten
 from tfviz.view.figures.static_figure import StaticFigure, subtitled
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
@@ -131,11 +131,11 @@ def _encode(tokenizer: Any, context: int, **texts: str) -> list[Tensor]:
     ids = {name: tokenizer.encode(text) for name, text in texts.items()}
     for name, one in ids.items():
         if not 0 < len(one) <= context:
-            raise ValueError(f"{name} has {counted(len(one), 'token')}; the model takes 1 to {context}")
+            raise ValueError(f"{name} has {format_count(len(one), 'token')}; the model takes 1 to {context}")
     clean, corrupt = ids.values()
     if len(clean) != len(corrupt):
         raise ValueError(
-            f"clean has {counted(len(clean), 'token')} and corrupt {formatted(len(corrupt))}: "
+            f"clean has {format_count(len(clean), 'token')} and corrupt {format_number(len(corrupt))}: "
             f"{tokenizer.tokens(clean)} and {tokenizer.tokens(corrupt)}; give texts of equally many tokens, with "
             "corresponding tokens at the same positions"
         )
@@ -155,10 +155,10 @@ def _answer_ids(tokenizer: Any, answers: Sequence[str | int]) -> list[int]:
         tokens = tokenizer.encode(answer) if isinstance(answer, str) else torch.tensor([answer])
         if len(tokens) != 1:
             raise ValueError(
-                f"the answer of {name}, {answer!r}, has {counted(len(tokens), 'token')}: {tokenizer.tokens(tokens)}; "
-                "give a text of one token, or the id of its first"
+                f"the answer of {name}, {answer!r}, has {format_count(len(tokens), 'token')}: "
+                f"{tokenizer.tokens(tokens)}; give a text of one token, or the id of its first"
             )
-        at_least(0, answer=int(tokens[0]))
+        at_least(0, answers=int(tokens[0]))
         if tokens[0] >= len(tokenizer):
             raise ValueError(f"the answer of {name} is {answer}; the ids go from 0 to {len(tokenizer) - 1}")
         ids.append(int(tokens[0]))
@@ -221,10 +221,12 @@ def _picture(
     tokenizer: Any, title: str, clean: str, answers: Sequence[int], logits: Mapping[str, Tensor]
 ) -> StaticFigure:
     """Return a picture of the answers and the likeliest next tokens; `logits` [vocab] are by run, such as "clean"."""
-    shares = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
-    likeliest = [token for one in shares.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()]
+    probabilities = {name: one[: len(tokenizer)].float().softmax(-1) for name, one in logits.items()}
+    likeliest = [
+        token for one in probabilities.values() for token in one.topk(min(LIKELIEST, len(one))).indices.tolist()
+    ]
     tokens = list(dict.fromkeys([*(answer for answer in answers if answer >= 0), *likeliest]))
-    columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in shares.items()}
+    columns = {COLUMNS[name]: one[tokens].round(decimals=3) for name, one in probabilities.items()}
     return bar_table(
         tokenizer.tokens(torch.tensor(tokens)),
         columns,

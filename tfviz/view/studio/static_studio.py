@@ -1,22 +1,25 @@
-"""The static picture of a studio whose model is in the page: the text, all heads and the answer."""
+"""The static picture of a studio whose model is in the page: the text, all heads and the prediction."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode
+from tfviz.logits import sampling_probabilities
 from tfviz.look import AttentionMaps, capture
+from tfviz.shapes import Float
 from tfviz.view.figures.selection import check_head
 from tfviz.view.figures.static_figure import StaticFigure
-from tfviz.view.figures.text_studio import StudioPicture
+from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.studio.strongest_head import HeadState
 
 MAX_TOKENS = 128  # of a text whose heads are drawn
+MAX_STATIC_TOKENS = 9  # of which next-token probabilities are drawn
 MIN_BARS, TINY = 3, 0.001  # bars that are always drawn; a probability that is written as less than 0.1%
 
 
@@ -47,27 +50,6 @@ def token_texts(tokenizer: Any, ids: Tensor) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """The answer of a model, as tokens or labels with their probabilities.
-
-    Attributes:
-        question: the heading, such as "What comes next".
-        names: the tokens or labels, most likely first.
-        bars: name of a series -> a probability for each name, [name].
-        settings: how the probabilities are computed, such as "temperature 0.8".
-        unfiltered: the probabilities before top-k and top-p, [name]; None: all tokens are kept.
-        effects: the contribution of each token to the first name, in log-odds, [position]; None: not measured.
-    """
-
-    question: str
-    names: Sequence[str]
-    bars: Mapping[str, Tensor]
-    settings: str = ""
-    unfiltered: Tensor | None = None
-    effects: Tensor | None = None
-
-
 def studio_picture(
     bars: StaticFigure,
     title: str,
@@ -76,35 +58,67 @@ def studio_picture(
     ids: Tensor,
     chosen: HeadState,
     row: int | None,
-    answer: Answer,
+    prediction: Prediction,
 ) -> StaticFigure:
-    """Return a picture of the text, the heads and the answer; `bars` if `text_maps` returns None.
+    """Return a picture of the text, the heads and the prediction; `bars` if `text_maps` returns None.
 
     Args:
-        bars: the picture of the answer alone, whose summary is kept.
+        bars: the picture of the prediction alone, whose summary is kept.
         title: the title.
         model: takes ids [1, position].
         tokenizer: gives a label and a text for each id.
         ids: the text, [1, position].
         chosen: the head whose weights shade the text.
         row: index of the query whose weights are shown; None: the mean over queries.
-        answer: the model's answer.
+        prediction: what the model predicts.
     """
     maps = text_maps(model, ids, tokenizer.tokens(ids[0]))
     if maps is None:
         return bars
     check_head(maps, chosen["layer"], chosen["head"])
-    shares = torch.stack([*answer.bars.values(), *([] if answer.unfiltered is None else [answer.unfiltered])]).amax(0)
-    kept = [position for position, share in enumerate(shares.tolist()) if position < MIN_BARS or share >= TINY]
-    names, bars_kept = (
-        [answer.names[position] for position in kept],
-        {name: bar[kept] for name, bar in answer.bars.items()},
+    probabilities = torch.stack(
+        [*prediction.bars.values(), *([] if prediction.unfiltered is None else [prediction.unfiltered])]
+    ).amax(0)
+    kept = [
+        position
+        for position, probability in enumerate(probabilities.tolist())
+        if position < MIN_BARS or probability >= TINY
+    ]
+    drawn = replace(
+        prediction,
+        names=[prediction.names[position] for position in kept],
+        bars={name: bar[kept] for name, bar in prediction.bars.items()},
+        unfiltered=None if prediction.unfiltered is None else prediction.unfiltered[kept],
     )
     text = token_texts(tokenizer, ids[0])
-    unfiltered = None if answer.unfiltered is None else answer.unfiltered[kept]
-    head = chosen["layer"], chosen["head"]
-    static_figure = StudioPicture(
-        title, maps, *head, row, text, names, bars_kept, answer.question,
-        settings=answer.settings, unfiltered=unfiltered, effects=answer.effects, answer=answer.names[0],
-    )  # fmt: skip
+    static_figure = StudioPicture(title, maps, chosen["layer"], chosen["head"], row, text, drawn)
     return StaticFigure(static_figure.draw, bars.summary)
+
+
+def predict_next(
+    tokenizer: Any, logits: Float[Tensor, " vocab"], temperature: float, top_k: int | None, top_p: float | None
+) -> Prediction:
+    """Return the likeliest next tokens, with their probabilities before and after top-k and top-p.
+
+    Args:
+        tokenizer: gives a label for each id.
+        logits: the logits of the next token.
+        temperature: the temperature of sampling.
+        top_k: number of tokens to keep; None: all.
+        top_p: probability mass to keep; None: all.
+
+    Raises:
+        ValueError: the logits are not finite.
+    """
+    if not logits.max().isfinite():
+        raise ValueError("the model's logits are not finite; check its weights")
+    unfiltered = sampling_probabilities(logits, temperature)
+    filtered = sampling_probabilities(logits, temperature, top_k, top_p)
+    top = logits.sort(descending=True, stable=True).indices[:MAX_STATIC_TOKENS]
+    filters = {"top-k": top_k, "top-p": top_p}
+    names = [
+        f"temperature {temperature:g}",
+        *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
+    ]
+    before = unfiltered[top] if len(names) > 1 else None
+    return Prediction("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)

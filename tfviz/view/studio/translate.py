@@ -138,15 +138,15 @@ def _view_in_page(
 ) -> View:
     """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
     memory, decode = programs["encode"](ids[None]), programs["decode"]
-    tokens, shares = _greedy(document, decode, memory, len(target))
+    tokens, probabilities = _greedy(document, decode, memory, len(target))
     inputs = [document["begin"], *tokens[:-1]]
     maps = _cross_attention(decode, memory, inputs)
-    unsure = min(range(max(1, len(tokens) - 1)), key=shares.__getitem__)  # the studio opens there
+    unsure = min(range(max(1, len(tokens) - 1)), key=probabilities.__getitem__)  # the studio opens there
     document["state"].update(_strongest_head(decode, memory, inputs, maps, unsure))
     weights = torch.stack([pattern.mean(0) for pattern in maps.values()]).mean(0)
     written, title = target.tokens(torch.tensor(tokens)), document["title"]
     heading = text_heading(title, document["state"]["sentence"])
-    static_figure = translation_steps(written, shares, source.tokens(ids), weights, title, heading)
+    static_figure = translation_steps(written, probabilities, source.tokens(ids), weights, title, heading)
     return studio_view(document, static_figure, programs, max_bytes)
 
 
@@ -154,10 +154,10 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
     """Return a function that draws the likeliest token at each position of a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
-        shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
-        likeliest = {"probability of the likeliest word": shares.amax(-1)}
+        probabilities = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
+        likeliest = {"probability of the likeliest word": probabilities.amax(-1)}
         text = target.decode(request.inputs[0][0])
-        return probability_picture(target.tokens(shares.argmax(-1)), likeliest, title, text)
+        return probability_picture(target.tokens(probabilities.argmax(-1)), likeliest, title, text)
 
     return draw_static
 
@@ -254,13 +254,13 @@ def _greedy(
     document: TranslateDocument, decode: Program, memory: Mapping[str, Tensor], size: int
 ) -> tuple[list[int], list[float]]:
     """Return the ids and probabilities of the greedy translation, among the first `size` ids of the vocabulary."""
-    text, shares = [document["begin"]], list[float]()
+    text, probabilities = [document["begin"]], list[float]()
     max_tokens = min(document["max_tokens"], MAX_STATIC_WORDS)
-    while len(shares) < max_tokens and (not shares or text[-1] != document["end"]):
-        share = _probabilities(_logits(decode, memory, text)[-1, :size], document["suppressed"])
-        text.append(int(share.argmax()))
-        shares.append(float(share.max()))
-    return text[1:], shares
+    while len(probabilities) < max_tokens and (not probabilities or text[-1] != document["end"]):
+        following = _probabilities(_logits(decode, memory, text)[-1, :size], document["suppressed"])
+        text.append(int(following.argmax()))
+        probabilities.append(float(following.max()))
+    return text[1:], probabilities
 
 
 def _logits(

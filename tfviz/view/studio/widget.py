@@ -35,7 +35,7 @@ class Request(NamedTuple):
 
     program: str
     inputs: Sequence[Tensor]
-    off: Sequence[Mapping[str, Any]] = ()
+    ablated_heads: Sequence[Mapping[str, Any]] = ()
 
 
 Inputs = Mapping[str, Sequence[Tensor]]  # inputs of each program, by its name
@@ -83,9 +83,9 @@ class ModelWidget(KernelWidget):
         program = self._programs[request["run"]]
         run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
         if request.get("capture"):
-            outputs, captured = program.run(run.inputs, run.off)
+            outputs, captured = program.run(run.inputs, run.ablated_heads)
         else:
-            outputs, captured = program(*run.inputs, off=run.off), None
+            outputs, captured = program(*run.inputs, ablated_heads=run.ablated_heads), None
         self._inputs[run.program] = run.inputs
         answer = {"outputs": [[name, list(tensor.shape), dtype_name(tensor.dtype)] for name, tensor in outputs.items()]}
         pieces = [_bytes(tensor) for tensor in outputs.values()]
@@ -109,7 +109,7 @@ class ModelWidget(KernelWidget):
     def view(self) -> View:
         """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
-        outputs, captured = self._programs[request.program].run(request.inputs, request.off)
+        outputs, captured = self._programs[request.program].run(request.inputs, request.ablated_heads)
         tokens = self._axis_words({**self._inputs, request.program: request.inputs})
         parts = {
             part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern")

@@ -14,15 +14,14 @@ from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument
-from tfviz.view.figures.formatting import counted
+from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.generation import next_tokens
 from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
 from tfviz.view.studio.local_program import max_positions
-from tfviz.view.studio.next_token_probabilities import next_answer
-from tfviz.view.studio.static_studio import studio_picture
+from tfviz.view.studio.static_studio import predict_next, studio_picture
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
@@ -83,7 +82,9 @@ def write(
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a prompt of at least one token"
-        raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
+        raise ValueError(
+            f"the prompt has {format_count(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}"
+        )
     if not kernel:
         requirements.check_weights(model)
     requirements.check_causal(model, tokenizer)
@@ -105,10 +106,10 @@ def write(
     logits = programs["read"](ids[None])["logits"][0, :, : len(tokenizer)]
     if dtype == "int8" and len(ids) > 1:
         document["note"] = _rounding_note(model, ids, logits)
-    answer = next_answer(tokenizer, logits[-1], temperature, top_k, top_p)
-    bars = next_tokens(answer.names, answer.bars[""], title, prompt)
+    prediction = predict_next(tokenizer, logits[-1], temperature, top_k, top_p)
+    bars = next_tokens(prediction.names, prediction.bars[""], title, prompt)
     static_figure = studio_picture(
-        bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, answer
+        bars, title, model, tokenizer, ids[None], {"layer": 0, "head": 0}, len(ids) - 1, prediction
     )
     return studio_view(document, static_figure, programs, max_bytes)
 

@@ -14,8 +14,8 @@ from tfviz.view.figures.formatting import shorten
 from tfviz.view.figures.generation import next_tokens
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.studio.local_program import LocalProgram
-from tfviz.view.studio.next_token_probabilities import next_answer
 from tfviz.view.studio.requirements import text_axes
+from tfviz.view.studio.static_studio import predict_next
 from tfviz.view.studio.widget import ModelWidget, Request
 
 
@@ -41,8 +41,8 @@ class WriteWidget(ModelWidget):
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
             prompt = shorten(tokenizer.decode(request.inputs[0][0]), 60)
             sampling = self.state["temperature"], self.state["top_k"] or None, self.state["top_p"]
-            answer = next_answer(tokenizer, outputs["logits"][0, -1], *sampling)
-            return next_tokens(answer.names, answer.bars[""], document["title"], prompt)
+            prediction = predict_next(tokenizer, outputs["logits"][0, -1], *sampling)
+            return next_tokens(prediction.names, prediction.bars[""], document["title"], prompt)
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
         self.scores = LocalProgram(model, scores, {})
@@ -51,8 +51,8 @@ class WriteWidget(ModelWidget):
         super().__init__({"read": program}, document, first, draw_static, text_axes(tokenizer), [tokenizer])
 
     def _shown(self) -> Request:
-        off = [{"site": site, "head": head} for site, head in self.state["off"]]
-        return Request("read", [torch.tensor([self._ids()])], off)
+        ablated_heads = [{"site": site, "head": head} for site, head in self.state["off"]]
+        return Request("read", [torch.tensor([self._ids()])], ablated_heads)
 
     def _ids(self) -> list[int]:
         """Return the ids of the displayed text: the prompt and the generated tokens."""

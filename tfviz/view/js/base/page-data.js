@@ -2,7 +2,7 @@
 
 import { FORBIDDEN } from "./grid.js";
 
-/** @import { MasksDocument, HeadsDocument, Piece, ViewDocument } from "../documents.js" */
+/** @import { MasksDocument, HeadsDocument, ByteRange, ViewDocument } from "../documents.js" */
 
 /**
  * The document of a view with its data, from which pieces are read by their position.
@@ -21,14 +21,14 @@ export class PageData {
     this.data = data;
   }
 
-  /** @param {Piece | [start: number, length: number, poolSize: number]} piece */
+  /** @param {ByteRange | [start: number, length: number, poolSize: number]} piece */
   slice([start, length]) {
     if (typeof this.data !== "string") return this.data.subarray(start, start + length);
     // every piece begins at a multiple of three bytes, which is a multiple of four letters of base64
     return bytesOf(this.data.slice((start / 3) * 4, Math.ceil((start + length) / 3) * 4)).subarray(0, length);
   }
 
-  /** @param {Piece} piece float32 */
+  /** @param {ByteRange} piece float32 */
   numbers(piece) {
     return new Float32Array(this.slice(piece).slice().buffer);
   }

@@ -3,7 +3,7 @@
 import { ARRAY_TYPES } from "../engine/tensors.js";
 import { Instrument } from "./instrument.js";
 
-/** @import { InteractState, Piece, StoredResult } from "../documents.js" */
+/** @import { InteractState, ByteRange, StoredResult } from "../documents.js" */
 /** @import { Choices, Tensor, ViewOptions } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
 
@@ -29,7 +29,7 @@ export class Snapshot extends Instrument {
 /**
  * Read results by name from their bytes.
  * @param {Record<string, StoredResult>} results
- * @param {(piece: Piece) => Uint8Array} slice gives its bytes
+ * @param {(piece: ByteRange) => Uint8Array} slice gives its bytes
  * @returns {Record<string, Tensor>}
  */
 export function unpacked(results, slice) {

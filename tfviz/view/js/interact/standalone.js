@@ -3,7 +3,7 @@
 import { Engine } from "../engine/client.js";
 import { Instrument } from "./instrument.js";
 
-/** @import { InteractState, Piece } from "../documents.js" */
+/** @import { InteractState, ByteRange } from "../documents.js" */
 /** @import { Choices, ViewOptions } from "../types.js" */
 /** @import { Data } from "./instrument.js" */
 
@@ -32,7 +32,7 @@ export class Standalone extends Instrument {
   start() {
     const { programs = {}, data } = this.source.document;
     const engine = new Engine(this.worker);
-    this.loaded = engine.load(programs, this.source.slice(/** @type {Piece} */ (data)));
+    this.loaded = engine.load(programs, this.source.slice(/** @type {ByteRange} */ (data)));
     this.loaded.catch(() => {}); // the error is reported where the answer is awaited
     return (this.engine = engine);
   }

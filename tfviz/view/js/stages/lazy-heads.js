@@ -5,7 +5,7 @@ import { inflated, concatenated } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "./explorer.js";
 
-/** @import { HeadsDocument, HeadsState, Piece, QueriesAndKeys, StoredWeight } from "../documents.js" */
+/** @import { HeadsDocument, HeadsState, ByteRange, QueriesAndKeys, StoredWeight } from "../documents.js" */
 /** @import { Choices, ViewOptions } from "../types.js" */
 /** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
 
@@ -64,7 +64,7 @@ class HeadLoader {
    * @param {Uint8Array[]} bytes
    */
   async pack({ at, scale, ...stored }, bytes) {
-    /** @param {Piece} where */
+    /** @param {ByteRange} where */
     const store = async (where) => {
       const piece = await inflated(this.source.slice(where));
       const start = bytes.reduce((size, other) => size + other.length, 0);

@@ -118,7 +118,7 @@ export class Neurons {
     const { layer, head } = this.place;
     const { dim, scale, queries, keys, biases, masks } = document.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
-    const numbers = (/** @type {import("../documents.js").Piece} */ piece) =>
+    const numbers = (/** @type {import("../documents.js").ByteRange} */ piece) =>
       source.cached(`${piece}`, async () => source.numbers(piece));
     const bias = biases[head];
     const [asked, answering, added, state] = await Promise.all([

@@ -1,4 +1,4 @@
-"""Block-wise attention is joined into one map of the whole text, or rejected."""
+"""Chunk-wise attention is joined into one map of the whole text, or rejected."""
 
 import gc
 import warnings
@@ -15,8 +15,8 @@ from tfviz.look import AttentionMaps, capture, groups
 B, H, T, D, W = 2, 3, 20, 5, 4
 
 
-def blocks(x):
-    """[batch, block, head, place, dim]"""
+def chunks(x):
+    """[batch, chunk, head, place, dim]"""
     return x.unflatten(1, (-1, W)).transpose(2, 3)
 
 
@@ -25,18 +25,18 @@ def padded(x):
 
 
 def own(q, k, v):
-    made = (blocks(q) @ blocks(k).mT).softmax(-1) @ blocks(v)
+    made = (chunks(q) @ chunks(k).mT).softmax(-1) @ chunks(v)
     return made.transpose(2, 3).flatten(1, 2)
 
 
 def fused(q, k, v):
-    made = functional.scaled_dot_product_attention(*map(blocks, (q, k, v)), scale=1.0)
+    made = functional.scaled_dot_product_attention(*map(chunks, (q, k, v)), scale=1.0)
     return made.transpose(2, 3).flatten(1, 2)
 
 
 def with_the_block_before(q, k, v):
-    k, v = (torch.cat([blocks(padded(x))[:, :-1], blocks(padded(x))[:, 1:]], 3) for x in (k, v))
-    scores = blocks(q) @ k.mT
+    k, v = (torch.cat([chunks(padded(x))[:, :-1], chunks(padded(x))[:, 1:]], 3) for x in (k, v))
+    scores = chunks(q) @ k.mT
     scores[:, 0, :, :, :W] = -torch.inf
     return (scores.softmax(-1) @ v).transpose(2, 3).flatten(1, 2)
 
@@ -52,7 +52,7 @@ def sliding(q, k, v):
 def gathered(q, k, v):
     """Blocks look at a block chosen for them, and the first words at all, in a call of their own."""
     chosen = torch.tensor([3, 0, 4, 1, 2])
-    blocked = [blocks(x) for x in (q, k, v)]
+    blocked = [chunks(x) for x in (q, k, v)]
     made = (blocked[0] @ blocked[1][:, chosen].mT).softmax(-1) @ blocked[2].index_select(1, chosen)
     first = torch.einsum("bqhd,bkhd->bhqk", q[:, :W], k).softmax(-1)
     first = torch.einsum("bhqk,bkhd->bqhd", first, v)
@@ -69,8 +69,8 @@ def overlapping(q, k, v):
     """By `as_strided`: each block and the one after it; the last has none."""
     size, step = (B, T // W - 1, 2 * W, H, D), (T * H * D, W * H * D, H * D, D, 1)
     k, v = (x.contiguous().as_strided(size, step).transpose(2, 3) for x in (k, v))
-    most = (blocks(q)[:, :-1] @ k.mT).softmax(-1) @ v
-    last = (blocks(q)[:, -1] @ blocks(k[:, -1, :, W:].transpose(1, 2))[:, 0].mT).softmax(-1)
+    most = (chunks(q)[:, :-1] @ k.mT).softmax(-1) @ v
+    last = (chunks(q)[:, -1] @ chunks(k[:, -1, :, W:].transpose(1, 2))[:, 0].mT).softmax(-1)
     last = last @ v[:, -1, :, W:]
     return torch.cat([most, last[:, None]], 1).transpose(2, 3).flatten(1, 2)
 
@@ -144,7 +144,7 @@ def test_layers_and_calls_are_joined_separately():
 
 
 @pytest.mark.parametrize("cut", [own, fused])
-def test_edits_of_blocks_appear_in_the_joined_map(cut):
+def test_edits_of_chunks_appear_in_the_joined_map(cut):
     model = Local(cut)
     with capture(model, ["pattern"], edit={"pattern": lambda weights: weights * 0.5}) as seen:
         model(X)
@@ -152,41 +152,41 @@ def test_edits_of_blocks_appear_in_the_joined_map(cut):
 
 
 @pytest.mark.parametrize("cut", CUTS)
-def test_block_tracking_keeps_no_model_tensors(cut):
+def test_chunk_tracking_keeps_no_model_tensors(cut):
     model, projected = Local(CUTS[cut]), []
     for part in model.parts:
         part.register_forward_hook(lambda module, args, output: projected.append(weakref.ref(output)))
     with torch.no_grad(), capture(model) as seen:
         model(X)
     gc.collect()
-    assert seen.block_sites
+    assert seen.chunk_sites
     assert [output() for output in projected] == [None] * 3
 
 
-def test_blocks_of_unknown_position_raise():
+def test_chunks_of_unknown_position_raise():
     """Beside the words stand means of blocks, which are no words."""
 
     def with_means(q, k, v):
-        k, v = (torch.cat([blocks(x), blocks(x).mean(-2, keepdim=True)], -2) for x in (k, v))
-        return ((blocks(q) @ k.mT).softmax(-1) @ v).transpose(2, 3).flatten(1, 2)
+        k, v = (torch.cat([chunks(x), chunks(x).mean(-2, keepdim=True)], -2) for x in (k, v))
+        return ((chunks(q) @ k.mT).softmax(-1) @ v).transpose(2, 3).flatten(1, 2)
 
     model = Local(with_means)
     with capture(model) as seen:
         model(X)
-    says = "blocks of a text of 20 tokens"
+    says = "chunks of a text of 20 tokens"
     for make in (AttentionMaps.from_capture, AttentionMaps.over_time, groups):
         with pytest.raises(ValueError, match=says):
             make(seen)
     assert seen["pattern"].shape[-2:] == (W, W + 1)  # as they are
 
 
-def test_full_attention_has_no_block_sites():
+def test_full_attention_has_no_chunk_sites():
     whole = lambda q, k, v: torch.einsum(  # noqa: E731
         "bhqk,bkhd->bqhd", torch.einsum("bqhd,bkhd->bhqk", q, k).softmax(-1), v
     )
     with capture(model := Local(whole)) as seen:
         model(X)
-    assert seen.block_sites == []
+    assert seen.chunk_sites == []
     assert AttentionMaps.from_capture(seen).shape == (1, H, T, T)
 
 
@@ -274,5 +274,5 @@ def test_longt5_transient_global_attention_raises():
     )  # fmt: skip
     with torch.no_grad(), capture(model := eval_model(transformers.LongT5EncoderModel(config))) as seen:
         model(input_ids=IDS)
-    with pytest.raises(ValueError, match="blocks of a text of 64 tokens"):
+    with pytest.raises(ValueError, match="chunks of a text of 64 tokens"):
         AttentionMaps.from_capture(seen)

@@ -1,11 +1,11 @@
-"""Tracking of tensors back to token positions, in models that cut a text into blocks or a picture into windows.
+"""Tracking of tensors back to token positions, in models that cut a text into chunks or a picture into windows.
 
 Longformer, BigBird and similar models cut a text. Swin cuts a picture, whose positions take the role of tokens.
 
 For each tensor that is derived from token vectors only by slicing, gathering and joining, a function is stored that
 repeats these operations on another tensor. Nothing is computed while the model runs. When a map is requested, the
 function is applied to the indices of the positions. The result is the query and the key of each weight, by which the
-blocks are joined to one map of the text.
+chunks are joined to one map of the text.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 from tfviz.look.axes import Layout
 from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product, align_axes, is_learned
-from tfviz.look.text_blocks import UNKNOWN_INPUT, BlockOrigins, Origin, TrackedInput, position_of
+from tfviz.look.text_chunks import UNKNOWN_INPUT, ChunkOrigins, Origin, TrackedInput, position_of
 
-# names of block sizes in modules; a sliding window is only a mask
-BLOCK_SIZE_NAME = re.compile(
+# names of chunk sizes in modules; a sliding window is only a mask
+CHUNK_SIZE_NAME = re.compile(
     r"(?!sliding_window|max_window_layers|relative|chunk_size_feed).*(block|chunk|window|local|bucket).*"
 )
 MOVE_OPS = SHAPE_OPS | {
@@ -39,17 +39,17 @@ PROJECTION_OPS = frozenset({"embedding", "linear", "addmm"})
 
 
 def may_cut_text(model: nn.Module) -> bool:
-    """Return whether a module, its class or its config has an attribute that is named like a block size."""
+    """Return whether a module, its class or its config has an attribute that is named like a chunk size."""
     parts = list(model.modules())
     configs = {id(config): config for part in parts if (config := part.__dict__.get("config")) is not None}.values()
     owners = [
         vars(owner) for owner in (*parts, *configs, *{type(part) for part in parts}) if hasattr(owner, "__dict__")
     ]
     names = {name for owner in owners for name, value in owner.items() if type(value) in (int, tuple, list) and value}
-    return any(BLOCK_SIZE_NAME.fullmatch(name) for name in names)
+    return any(CHUNK_SIZE_NAME.fullmatch(name) for name in names)
 
 
-class BlockTracker:
+class ChunkTracker:
     """A tracker of the live tensors whose cells come from known token positions.
 
     Attributes:
@@ -76,17 +76,17 @@ class BlockTracker:
                 return operand, axes[0]
         return None
 
-    def block(self, product: Product, operand: int, layout: Layout) -> BlockOrigins | None:
-        """Return the block of a text that the weights in a product cover; None if they cover the whole text."""
+    def chunk(self, product: Product, operand: int, layout: Layout) -> ChunkOrigins | None:
+        """Return the chunk of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.positions
         is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.position_counts
         letters, value_letters = product.letters[operand], product.letters[1 - operand]
-        return BlockOrigins(weights, values, letters, value_letters, layout) if is_cut else None
+        return ChunkOrigins(weights, values, letters, value_letters, layout) if is_cut else None
 
-    def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> BlockOrigins | None:
-        """Return the block of a text that a fused call covers; None if it covers the whole text, or is unknown."""
+    def chunk_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> ChunkOrigins | None:
+        """Return the chunk of a text that a fused call covers; None if it covers the whole text, or is unknown."""
         query, key, values = origins = [self.known.get(part) for part in inputs]
         lead = {part.shape[:-2] for part in inputs}
         if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
@@ -101,7 +101,7 @@ class BlockTracker:
         features = (query.features[0], key.features[0])
         weights = Origin(query.text, features, False, replay, is_softmax=True, other=key.text)
         axes = range(len(layout.shape) - 2)
-        return BlockOrigins(weights, values, (*axes, "query", "key"), (*axes, "key", "dim"), layout)
+        return ChunkOrigins(weights, values, (*axes, "query", "key"), (*axes, "key", "dim"), layout)
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation."""

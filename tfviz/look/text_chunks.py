@@ -1,4 +1,4 @@
-"""Joining the maps of a text's blocks (BigBird), or of a picture's windows (Swin), to one map."""
+"""Joining the maps of a text's chunks (BigBird), or of a picture's windows (Swin), to one map."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Origin:
 
 
 class Coordinates(NamedTuple):
-    """The indices in the whole map of each weight of a block: tensors of its shape [batch, head, query, key].
+    """The indices in the whole map of each weight of a chunk: tensors of its shape [batch, head, query, key].
 
     Attributes:
         batch: the index of the text; -1 where a weight belongs to no text.
@@ -83,8 +83,8 @@ class Coordinates(NamedTuple):
     queries: int
 
 
-class BlockOrigins(NamedTuple):
-    """The weights of a block of a text: their origin, the origin of their values, and the axes of both."""
+class ChunkOrigins(NamedTuple):
+    """The weights of a chunk of a text: their origin, the origin of their values, and the axes of both."""
 
     weights: Origin | None
     values: Origin | None
@@ -139,18 +139,18 @@ class BlockOrigins(NamedTuple):
 
 
 @torch.no_grad()
-def assemble(parts: Sequence[tuple[BlockOrigins, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
+def assemble(parts: Sequence[tuple[ChunkOrigins, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
     """Return one map of a text, [head, query, key], and a mask of the same shape, True where a query may attend.
 
     Args:
-        parts: blocks with their weights, [batch, head, query, key] in float32, and the mask of the weights or None.
+        parts: chunks with their weights, [batch, head, query, key] in float32, and the mask of the weights or None.
         batch: the index of the text.
 
     Raises:
-        LookupError: the position of a block is unknown.
+        LookupError: the position of a chunk is unknown.
     """
     with untraced():
-        placed = [(block.coordinates(), weights.cpu(), allowed) for block, weights, allowed in parts]
+        placed = [(chunk.coordinates(), weights.cpu(), allowed) for chunk, weights, allowed in parts]
         heads = max(at.heads for at, *_ in placed)
         queries = max(at.queries for at, *_ in placed)
         total = torch.zeros(heads, queries, parts[0][0].text.positions)
@@ -169,17 +169,17 @@ def assemble(parts: Sequence[tuple[BlockOrigins, Tensor, Tensor | None]], batch:
     return total, mask
 
 
-def join_blocks(
-    site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, BlockOrigins], batch: int
+def join_chunks(
+    site: str, invocations: Sequence[tuple[Tensor, Tensor | None]], chunks: Mapping[int, ChunkOrigins], batch: int
 ) -> list[Invocation]:
-    """Return the invocations of a site, with those that cover blocks of one text joined to one.
+    """Return the invocations of a site, with those that cover chunks of one text joined to one.
 
     Raises:
-        ValueError: there is no such text, or the position of a block is unknown.
+        ValueError: there is no such text, or the position of a chunk is unknown.
     """
     by_text: dict[TrackedInput | None, list[int]] = {}
     for number in range(len(invocations)):
-        by_text.setdefault(blocks[number].text if number in blocks else None, []).append(number)
+        by_text.setdefault(chunks[number].text if number in chunks else None, []).append(number)
     joined: list[Invocation] = []
     for text, numbers in by_text.items():
         if text is None:
@@ -187,11 +187,11 @@ def join_blocks(
             continue
         check_batch_element(batch, text.batch)
         try:
-            parts = [(blocks[number], dequantize(invocations[number][0]), invocations[number][1]) for number in numbers]
+            parts = [(chunks[number], dequantize(invocations[number][0]), invocations[number][1]) for number in numbers]
             weights, mask = assemble(parts, batch % text.batch)
         except (LookupError, RuntimeError) as error:
             raise ValueError(
-                f"{site} was computed {len(numbers)} times, for blocks of a text of {text.positions} tokens, which "
+                f"{site} was computed {len(numbers)} times, for chunks of a text of {text.positions} tokens, which "
                 f"cannot be joined: {error}; captured.over_time({site!r}) has them"
             ) from error
         is_quantized = invocations[numbers[0]][0].dtype == torch.uint8
