@@ -4,6 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub } from "./helpers.js";
+
 import * as grids from "../../tfviz/view/js/base/grid.js";
 import { paint } from "../../tfviz/view/js/base/paint.js";
 
@@ -128,4 +129,11 @@ test("a pixel is the strongest cell under it, a forbidden cell is hatched", () =
   );
   const hatched = pixels(grid(["a"], ["b"], [0], [FORBIDDEN]), { x: 0, y: 0, width: 1, height: 1 }, 12, 12);
   assert.equal(hatched.filter((pixel) => pixel === 2000).length, 24); // a stripe each six pixels
+});
+
+test("a difference names both words of a row or column where they differ", () => {
+  const grid = (/** @type {string[]} */ rows, /** @type {string[]} */ cols) =>
+    Grid.of(rows, cols, Float32Array.of(0.25, 0.5), new Uint8Array(2));
+  const found = difference(grid(["the"], ["the", "cat"]), grid(["a"], ["the", "dog"]));
+  assert.deepEqual([found.rows, found.cols], [["the/a"], ["the", "cat/dog"]]);
 });

@@ -98,7 +98,7 @@ test("a head has the colour of its number; heads of several layers that of their
       [0, 0],
     ],
   });
-  assert.deepEqual([several.colourIndex(1, 1), several.colourIndex(0, 0), several.colourIndex(0, 1)], [5, 6, -1]); // the first two of INKS
+  assert.deepEqual([several.colourIndex(1, 1), several.colourIndex(0, 0), several.colourIndex(0, 1)], [5, 6, -1]); // the first two of TEXT_COLOURS
 });
 
 test("locked rows and columns count only where the grid has them", async () => {
@@ -154,7 +154,7 @@ test("a head is looked at closely only where nothing changes it", () => {
   assert.equal(chosen({}, { document: { arrange: "steps" } }).unfiltered, false);
 });
 
-test("two captures stand side by side, with the second minus the first where they have the same words", async () => {
+test("two captures stand side by side, with the second minus the first where they have the same size", async () => {
   const document = { arrange: "compare" };
   const parts = [{ name: "before" }, { name: "after" }];
   const choice = chosen({}, { document, parts });
@@ -184,6 +184,13 @@ test("a step stands in the frame of the largest, absent where it has no words ye
   const grid = await choice.grid(0, 0, 0, false);
   assert.deepEqual([grid.rows, grid.cols], [parts[1].rows, parts[1].cols]);
   assert.deepEqual([...stub(grid).codes], [128, 255, 0, 0, 0, 0]);
+  assert.deepEqual([...stub(grid).values], [0.25, 1, 0, 0, 0, 0]); // the numbers themselves, which codes round
+  const codes = new Grid(["a"], ["a", "b"], Uint8Array.of(127, 255), new Uint8Array(2), { limit: 2, poolSize: 1 });
+  choice.source.head = async () => codes;
+  const other = await chosen({}, { document: { arrange: "steps" }, parts }).grid(0, 0, 0, false);
+  assert.equal(other.rows.length, 2);
+  const coded = stub(await choice.grid(0, 0, 0, false));
+  assert.deepEqual([coded.values, coded.limit], [null, 2]);
   assert.deepEqual([...stub(grid).state], [0, 0, ABSENT, ABSENT, ABSENT, ABSENT]);
 });
 

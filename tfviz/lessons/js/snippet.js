@@ -1,3 +1,5 @@
+// The piece of a page's text that a search result shows.
+
 const LENGTH = 150; // characters
 
 /**

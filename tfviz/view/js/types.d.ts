@@ -1,4 +1,4 @@
-// Shapes that modules share, for JSDoc.
+// Types that modules share, for JSDoc.
 
 import type { Machine } from "./engine/machine.js";
 

@@ -275,8 +275,11 @@ function mergedWords(words, groups) {
   return merged;
 }
 
+/** Return the words of two texts position by position, both where they differ. @param {string[]} first @param {string[]} second */
+const bothWords = (first, second) => first.map((word, i) => (word === second[i] ? word : `${word}/${second[i]}`));
+
 /**
- * Subtract the first grid from the second, cell by cell.
+ * Subtract the first grid from the second, cell by cell; names of rows and columns that differ are both given.
  * @param {Grid} first
  * @param {Grid} second
  */
@@ -286,7 +289,8 @@ export function difference(first, second) {
     return second.at(row, col) - first.at(row, col);
   });
   const state = first.state.map((kind, i) => Math.min(kind, second.state[i]));
-  return Grid.of(first.rows, first.cols, values, state, { scale: "diverging-sqrt" });
+  const [rows, cols] = [bothWords(first.rows, second.rows), bothWords(first.cols, second.cols)];
+  return Grid.of(rows, cols, values, state, { scale: "diverging-sqrt" });
 }
 
 /**

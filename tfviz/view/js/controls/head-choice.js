@@ -88,8 +88,8 @@ export class HeadChoice {
   }
 
   /**
-   * Return the number that gives a head its colour: its own number; if heads of several layers are chosen, its place
-   * among them, or -1.
+   * Return the number that gives a head its colour: its own number; if heads of several layers are chosen, a number
+   * by its position among them, or -1.
    * @param {number} layer
    * @param {number} head
    */
@@ -226,7 +226,7 @@ export class HeadChoice {
   }
 
   /**
-   * Return the panels that stand side by side: one grid; or two captures and, if they have the same words, their
+   * Return the panels that stand side by side: one grid; or two captures and, if they have the same size, their
    * difference.
    * @param {boolean} full
    * @returns {Promise<GridPanel[]>}
@@ -296,10 +296,13 @@ function stretched(grid, part, largest) {
   ];
   const codes = new Uint8Array(rows.length * cols.length);
   const state = new Uint8Array(codes.length).fill(ABSENT);
+  const values = grid.values && new Float32Array(codes.length);
   const keys = grid.cols.length;
   for (let row = 0; row < grid.rows.length; row++) {
     codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * cols.length);
     state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * cols.length);
+    for (let col = 0; values && col < keys; col++) values[row * cols.length + col] = grid.at(row, col);
   }
-  return new Grid(rows, cols, codes, state, { poolSize: grid.poolSize });
+  const { scale, limit, poolSize } = grid;
+  return new Grid(rows, cols, codes, state, { values, scale, limit, poolSize });
 }

@@ -77,7 +77,7 @@ function isEven(grid, query, top) {
 }
 
 /**
- * Count how often each kind holds for the strongest key of a query.
+ * Count how often each kind holds for the strongest key of a query, without the first query, which may see no other.
  * @param {Grid} grid
  * @param {number[]} ids of rows and columns if both are the same text, else empty
  * @returns {{ kind: string, tag: string, words: (unit: string) => string, count: number, of: number, queries: number }[]} the most

@@ -1,4 +1,4 @@
-// The studio classes by the kind of their document.
+// The studio classes by the kind of their document; that of patching has a bundle of its own.
 
 import { ClassifyStudio } from "./classify/classify-studio.js";
 import { FillStudio } from "./fill/fill-studio.js";

@@ -124,7 +124,7 @@ export const probabilitiesDrawing = (theme, rows) => ({
   draw: (pen) => drawProbabilities(pen, theme, rows, 0),
 });
 
-/** @param {ProbabilityRow[]} rows @returns pixels that `drawShares` takes */
+/** @param {ProbabilityRow[]} rows @returns pixels that `drawProbabilities` takes */
 export const probabilitiesHeight = (rows) => ROW_HEIGHT * rows.length;
 
 /**

@@ -14,9 +14,8 @@ export function normalizer(steps) {
 }
 
 /**
- * Make a function that tells whether a character belongs to a set, given as lengths of runs.
+ * Return what stands in the brackets of a regular expression for a set of characters, given as lengths of runs.
  * @param {Runs} lengths
- * @returns what stands in the brackets of a regular expression
  */
 export function characterClass(lengths) {
   let [at, ranges] = [0, ""];
