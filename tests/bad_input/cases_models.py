@@ -41,6 +41,7 @@ CASES = [
     ("positions.Relative(7, 6, heads=4)", "6 is not divisible by 4"),
     ("positions.Rotary(7, 6, heads=2)", "6 / 2, must be even"),
     ("models.BERT(11, epsilon=NAN)", "epsilon is nan"),
+    ("models.BERT(11, epsilon=0.1, norm=torch.nn.RMSNorm)", "epsilon is 0.1, and norm is given"),
     ("models.BERTClassifier(bert(), classes=-1)", "classes is -1"),
     ("models.ConvLM(11, dilation=100, layers=12)", "reach .* more than this machine's memory"),
     ("models.Recommender(3, 3, mean=NAN)", "mean is nan"),

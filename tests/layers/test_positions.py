@@ -10,7 +10,7 @@ from torch import nn
 from tfviz.layers import MultiHeadAttention, masks
 from tfviz.layers.positions import KINDS, ALiBi, Learned, Relative, Rotary, Sinusoidal, alibi, shift
 from tfviz.look import capture
-from tfviz.models import GPT, Classifier
+from tfviz.models import GPT, Classifier, Transformer
 
 kinds = pytest.mark.parametrize("kind", [ALiBi, Relative])
 SIZES = [(1, 1), (1, 5), (2, 3), (3, 3), (4, 7), (7, 7)]
@@ -159,6 +159,41 @@ def test_position_biases_support_other_dtypes(kind, type):
     given = model.to(type)(ids)
     assert given.dtype == type
     close(given.float(), expected, 1e-4 if type is torch.float64 else 0.5)
+
+
+@torch.no_grad()
+@endless
+@pytest.mark.parametrize("type", [torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_positions_beyond_context_keep_dtype_and_device(kind, type, device):
+    """They are those of an encoding that was built for the longer text and converted likewise."""
+    short, long = (built(kind, context).to(device, type) for context in (3, 7))
+    x, heads = (random(*sizes).to(device, type) for sizes in ((2, 7, 6), (2, 3, 7, 2)))
+    for given, expected in (
+        (short(x), long(x)),
+        (short.rotate(heads), long.rotate(heads)),
+        (short.bias(heads, heads), long.bias(heads, heads)),
+    ):
+        if expected is None:
+            assert given is None
+            continue
+        assert (given.dtype, given.device.type) == (type, device)
+        if device == "cpu":
+            assert torch.equal(given, expected)
+    tables = [[(table.dtype, table.device, table.shape) for table in made.buffers()] for made in (short, long)]
+    assert tables[0] == tables[1]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.parametrize("type", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("model", [GPT, Classifier, Transformer])
+def test_models_beyond_context_keep_dtype(kind, type, model):
+    length, made = 3 if kind is Learned else 7, model(11, context=3, layers=1, heads=3, dim=6, positions=kind).to(type)
+    ids = torch.arange(1, 1 + 2 * length).view(2, length) % 10 + 1
+    logits = made(ids, ids) if model is Transformer else made(ids)
+    assert logits.dtype == type
+    assert logits.isfinite().all()
 
 
 def test_overridden_table_is_used():

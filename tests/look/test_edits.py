@@ -153,19 +153,36 @@ def test_edit_of_several_heads_matches_single_edits(name, heads):
     assert torch.equal(EDITS[name](set())(given), given)
 
 
-@pytest.mark.parametrize(("site", "heads"), one_at_a_time(["pattern", "output_heads"], SEVERAL), ids=str)
+@pytest.mark.parametrize("name", EDITS)
+def test_negative_heads_count_from_the_end(name):
+    given, make = weights(2, 3, 5, 5), EDITS[name]
+    for head, same in ((-1, 2), (-3, 0), ([-1, 0], [2, 0]), ([-1, 2], [2])):
+        assert torch.equal(make(head)(given), make(same)(given))
+        assert not torch.equal(make(head)(given), given)
+    for head in (3, -4):
+        with pytest.raises(ValueError, match=f"there is no head {head}; there are 3, counted from 0"):
+            make([0, head])(given)
+
+
+@pytest.mark.parametrize("make", [edits.hide, lambda cells: edits.pin(cells, 0.5)])
+def test_negative_queries_and_keys_count_from_the_end(make):
+    given = weights(2, 3, 5, 6)
+    for cells, same in (([(-1, 0)], [(4, 0)]), ([(4, -5)], [(4, 1)]), ([(-2, -6), (4, 1)], [(3, 0), (4, 1)])):
+        assert torch.equal(make(cells)(given), make(same)(given))
+    for cell, name in (((5, 0), "query 5"), ((-6, 0), "query -6"), ((0, 6), "key 6"), ((0, -7), "key -7")):
+        with pytest.raises(ValueError, match=f"there is no {name}; there are {5 if 'query' in name else 6}, counted"):
+            make([cell])(given)
+
+
+@pytest.mark.parametrize(
+    ("site", "heads"), one_at_a_time(["pattern", "output_heads"], [*SEVERAL, [-1, 0], {-3, -1}]), ids=str
+)
 def test_zero_switches_off_several_heads_at_either_site(site, heads):
     attention = torch.nn.MultiheadAttention(6, 3, batch_first=True)
     x, off = torch.randn(1, 4, 6), torch.tensor([True, False, True])
     with torch.no_grad(), look.capture(attention, "output_heads", edit={site: edits.zero(heads)}) as seen:
         attention(x, x, x, need_weights=False)
     assert (seen["output_heads"] == 0).all(dim=(0, 2, 3)).tolist() == off.tolist()
-
-
-@pytest.mark.parametrize("make", [edits.zero, edits.mean, edits.uniform])
-def test_missing_heads_raise(make):
-    with pytest.raises(ValueError, match=r"head (is )?3; there are 3, counted from 0"):
-        make([0, 3])(weights(2, 3, 5, 5))
 
 
 @pytest.mark.parametrize("head", [None, 1, [0, 2]])

@@ -1,5 +1,7 @@
 """Lazy captures give the same maps as eager ones, for any part of them."""
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given
@@ -10,6 +12,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tfviz.look import AttentionMaps, capture, groups
+from tfviz.look import lazy as lazy_attention
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
@@ -67,6 +70,14 @@ PARTS = [
     (slice(2, 6), slice(1, 10), 2),
     (slice(1, 2), slice(4, 5), 4),
     (slice(0, 0), slice(None), 2),
+    (slice(0, 7, 2), slice(None), 1),
+    (slice(None), slice(0, 11, 3), 1),
+    (slice(None, None, 2), slice(1, None, 2), 2),
+    (slice(-5, None, 3), slice(-9, -1, 4), 2),
+    (slice(-99, 99, 2), slice(5, None, 99), 3),
+    (slice(5, 2), slice(None), 1),
+    (slice(None), slice(-1, -4, 2), 2),
+    (slice(99, None, 2), slice(99, None), 2),
 ]
 
 
@@ -96,10 +107,24 @@ def assert_same_maps(plain, made, head):
     torch.testing.assert_close(made[0, head, 1:6:2, 4], plain[0, head, 1:6:2, 4])
     assert torch.equal(made.as_uint8(0, head, 2), plain.as_uint8(0, head, 2))
     for rows, keys, block in PARTS:
+        torch.testing.assert_close(made[0, head, rows, keys], plain[0, head, rows, keys])
         for tile in (made.max_pool(0, head, rows, keys, block), plain.max_pool(0, head, rows, keys, block)):
             torch.testing.assert_close(tile, max_pool_2d(plain[0, head, rows, keys], block))
         one, other = (maps.allowed(0, head, rows, keys) for maps in (plain, made))
         assert other is None if one is None else (other is None and one.all()) or torch.equal(one, other)
+
+
+@pytest.mark.parametrize("tile_bytes", [1, 4 * KEYS * 3, 2**24])  # a row, three, or all of them at a time
+@pytest.mark.parametrize("name", ["plain", "causal", "window", "padded", "gaps by head", "bias, lowest"])
+def test_max_pool_of_a_part_matches_eager_maps_when_read_first(name, tile_bytes, monkeypatch):
+    monkeypatch.setattr(lazy_attention, "TILE_BYTES", tile_bytes)
+    with capture(MODELS[name], lazy=True) as seen:
+        MODELS[name]()
+    for text, (rows, keys, block) in itertools.product(range(TEXTS), PARTS):
+        maps = AttentionMaps.from_capture(seen, batch=text)  # which has computed no row yet
+        expected = max_pool_2d(seen["pattern"][text, 4, rows, keys], block)
+        for _ in range(2):  # the second time from the rows' normalizers
+            torch.testing.assert_close(maps.max_pool(0, 4, rows, keys, block), expected)
 
 
 @pytest.mark.parametrize("name", ["plain", "causal", "padded", "added", "gaps by head", "bias, lowest", "groups"])

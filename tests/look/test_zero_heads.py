@@ -128,7 +128,8 @@ def test_outer_capture_sees_the_zeroed_head():
 
 def test_invalid_head_and_checkpointing_raise():
     model = AttentionModel("causal")
-    with pytest.raises(ValueError, match="head is 6; there are 6"), capture(model, [], edit={"pattern": edits.zero(6)}):
+    missing = {"pattern": edits.zero(6)}
+    with pytest.raises(ValueError, match="there is no head 6; there are 6"), capture(model, [], edit=missing):
         model()
 
     start = torch.ones(1, requires_grad=True)

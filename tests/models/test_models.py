@@ -9,11 +9,23 @@ from pathlib import Path
 import pytest
 import torch
 from small_models import build, close, gpt, ids, parameters
+from torch import nn
 
 import tfviz
-from tfviz.layers import Block, DotAttention, masks, positions, post_norm
+from tfviz.layers import Block, DotAttention, masks, positions, post_norm, pre_norm
 from tfviz.look import capture
-from tfviz.models import BERT, GPT, Classifier, RecurrentLM, SelfAttention, Seq2Seq, Transformer, TransformerXL
+from tfviz.models import (
+    BERT,
+    GPT,
+    Classifier,
+    GraphAttention,
+    RecurrentLM,
+    SelfAttention,
+    Seq2Seq,
+    SparseTransformer,
+    Transformer,
+    TransformerXL,
+)
 
 PACKAGE = Path(tfviz.__file__).parent
 SOURCES = sorted([*PACKAGE.glob("models/*.py"), *PACKAGE.glob("layers/*.py")])
@@ -56,6 +68,30 @@ def test_order_matters_only_with_positions(name, kind):
     model, words = build(make, 11, **SHAPE, positions=positions.KINDS[kind]), ids()
     moved = (read(model, words[:, [2, 0, 1, 3, 4, 5, 6]]) - read(model, words)).abs().max()
     assert moved < 1e-5 if kind == "none" else moved > 1e-3
+
+
+NORMED = {  # model with blocks of layers.Block, and how many norms stand outside of them, pre-norm and post-norm
+    "gpt": (partial(GPT, 11, **SHAPE), (1, 0)),
+    "sparse": (partial(SparseTransformer, 11, stride=3, **SHAPE), (1, 0)),
+    "bert": (partial(BERT, 11, **SHAPE), (3, 2)),
+    "classifier": (partial(Classifier, 11, **SHAPE), (1, 0)),
+    "transformer": (partial(Transformer, 11, **SHAPE), (2, 0)),
+    "graph": (partial(GraphAttention, 4, 5, layers=1, heads=3, dim=6), (1, 0)),
+}
+
+
+@pytest.mark.parametrize("residual", [pre_norm, post_norm])
+@pytest.mark.parametrize("name", NORMED)
+def test_every_norm_is_of_the_given_kind(name, residual):
+    make, outside = NORMED[name]
+    inside = 5 if name == "transformer" else 2
+    for norm, kind in ((nn.RMSNorm, nn.RMSNorm), (partial(nn.LayerNorm, eps=0.3), nn.LayerNorm)):
+        model, usual = make(norm=norm, residual=residual), make(residual=residual)
+        norms = [part for part in model.modules() if isinstance(part, nn.LayerNorm | nn.RMSNorm)]
+        assert len(norms) == inside + outside[residual is post_norm]
+        assert {type(part) for part in norms} == {kind}
+        assert {part.eps for part in norms} == {None if kind is nn.RMSNorm else 0.3}
+        assert model.state_dict().keys() <= usual.state_dict().keys()  # RMSNorm has no bias
 
 
 DROPPED = {  # model, and the sites whose outputs its dropout falls on, in their order

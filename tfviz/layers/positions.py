@@ -107,7 +107,7 @@ class Sinusoidal(AddedPositionEncoding):
         if length > len(self.vectors):
             with torch.inference_mode(False):  # a table that grows in generation must also work in training
                 positions = torch.arange(length, device=self.vectors.device)
-                self.vectors = encodings.sinusoids(positions, self.vectors.shape[1])
+                self.vectors = encodings.sinusoids(positions, self.vectors.shape[1]).to(self.vectors.dtype)
         return self.vectors[:length]
 
 
@@ -128,13 +128,13 @@ class Rotary(PositionEncoding):
         if dim % (2 * heads):
             raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
-        self._compute(context, None)
+        self._compute(context)
 
     @torch.inference_mode(False)  # a table that grows in generation must also work in training
-    def _compute(self, context: int, device: torch.device | None) -> None:
+    def _compute(self, context: int, device: torch.device | None = None, dtype: torch.dtype | None = None) -> None:
         angles = self.table(context, device)
-        self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
-        self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
+        self.register_buffer("cos", angles.cos().repeat(1, 2).to(dtype=dtype), persistent=False)
+        self.register_buffer("sin", angles.sin().repeat(1, 2).to(dtype=dtype), persistent=False)
 
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
         """Return the rotation angles in radians, one row per position and one column per pair of a head's columns."""
@@ -162,7 +162,7 @@ class Rotary(PositionEncoding):
             raise ValueError(f"heads are {heads.dtype} {list(heads.shape)} from {start} on; give floats, from 0 on")
         stop = start + heads.shape[2]
         if stop > len(self.cos):
-            self._compute(stop, self.cos.device)
+            self._compute(stop, self.cos.device, self.cos.dtype)
         first, second = heads.chunk(2, dim=-1)
         quarter_turn = torch.cat((-second, first), dim=-1)
         return heads * self.cos[start:stop].to(heads.dtype) + quarter_turn * self.sin[start:stop].to(heads.dtype)

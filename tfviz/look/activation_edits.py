@@ -34,7 +34,7 @@ class ActivationEdit:
     Attributes:
         replace: function of the activation and the index of the selection, which returns the new values of the
             selection.
-        head: index of a head or of several, counted from 0; None: all.
+        head: index of a head or of several, counted from 0, or from the end with -1; None: all.
         positions: indices of positions, counted from 0, or from the end with -1; a tensor [batch]: one position in each
             text; None: all.
         name: the name of the edit, for messages.

@@ -1,6 +1,7 @@
 """Edits of attention weights for `capture(edit=)`, and of activations (`activation_edits`).
 
-`js/engine/edits.js` implements the same edits of weights for pages.
+Heads, positions, queries and keys are counted from 0, or from the end with -1. `js/engine/edits.js` implements the same
+edits of weights for pages, whose indices are never negative.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.activation_edits import ActivationEdit, add, mean, noise, paste, zero_activations
-from tfviz.look.edit_indices import HeadIndices, Numbers, PositionIndices, as_list
+from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, check_places, places
 from tfviz.schema import describe
 from tfviz.shapes import Bool, Float
 
@@ -44,7 +45,7 @@ class ZeroHeads:
             ValueError: there is no such head.
         """
         mask = torch.zeros(heads, dtype=torch.bool)
-        mask[slice(None) if self.head is None else _listed(self.head, heads)] = True
+        mask[places("head", self.head, heads)] = True
         return mask
 
     def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
@@ -167,8 +168,8 @@ def _cell_mask(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "que
     mask = torch.zeros(*shape, dtype=torch.bool)
     for cell in cells:
         for name, index, count in zip(("query", "key"), cell, shape):
-            if index is not None and not 0 <= index < count:
-                raise ValueError(f"there is no {name} {index}; there are {count}, counted from 0")
+            if index is not None:
+                check_places(name, [index], count)
         mask[tuple(slice(None) if index is None else index for index in cell)] = True
     return mask
 
@@ -182,19 +183,6 @@ def _first_row(rows: Bool[Tensor, "*lead query 1"], pinned: Bool[Tensor, "query 
 def _check_numbers(head: HeadIndices) -> None:
     """Raise ValueError if a head is a string that is not a number."""
     as_list("head", () if head is None else head)
-
-
-def _listed(head: Numbers, heads: int) -> list[int]:
-    """Return heads as a list of integers.
-
-    Raises:
-        ValueError: there is no such head.
-    """
-    listed = as_list("head", head)
-    outside = next((number for number in listed if not 0 <= number < heads), None)
-    if outside is not None:
-        raise ValueError(f"head is {outside}; there are {heads}, counted from 0")
-    return listed
 
 
 def _check_axes(weights: Tensor) -> None:
@@ -213,9 +201,9 @@ def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[
         _check_axes(weights)
         if head is None:
             return change(weights)
-        listed = _listed(head, weights.shape[1])
+        heads = places("head", head, weights.shape[1])
         edited = weights.clone()
-        edited[:, listed] = change(weights[:, listed])
+        edited[:, heads] = change(weights[:, heads])
         return edited
 
     edit.changes_weights = True  # type: ignore[attr-defined]

@@ -157,18 +157,19 @@ class LazyAttention:
         The normalizer of each row is computed once and cached.
         """
         call, (_, query_count, key_count) = self.head_call(head), self.shape
-        (top, bottom, _), (left, right, _) = queries.indices(query_count), keys.indices(key_count)
-        tile = torch.zeros(-(-(bottom - top) // pool_size), -(-(right - left) // pool_size), device=call.query.device)
+        rows, columns = range(query_count)[queries], range(key_count)[keys]
+        tile = torch.zeros(-(-len(rows) // pool_size), -(-len(columns) // pool_size), device=call.query.device)
         height = max(pool_size, TILE_BYTES // (4 * key_count) // pool_size * pool_size)
-        for start in range(top, bottom, height):
-            part = slice(start, min(start + height, bottom))
+        for start in range(0, len(rows), height):
+            chunk = rows[start : start + height]
+            part = slice(chunk.start, chunk.stop, chunk.step)
             reach = call.key_range(part)
-            seen = slice(max(left, reach.start), min(right, reach.stop))
+            skipped = len(range(columns.start, reach.start, columns.step))  # selected keys before those of these rows
+            seen = slice(columns.start + skipped * columns.step, min(columns.stop, reach.stop))
             if seen.start < seen.stop:
-                largest = max_pool_2d(
-                    self._cells(call, head, part, seen, reach), pool_size, (seen.start - left) % pool_size
-                )
-                down, across = (start - top) // pool_size, (seen.start - left) // pool_size
+                weights = self._cells(call, head, part, seen, reach)[:, :: columns.step]
+                largest = max_pool_2d(weights, pool_size, skipped % pool_size)
+                down, across = start // pool_size, skipped // pool_size
                 tile[down : down + len(largest), across : across + largest.shape[1]] = largest
         return tile.cpu()
 

@@ -13,6 +13,8 @@ from tfviz.layers.blocks import Residual, final_norm, stack
 from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Bool, Float, Int
 
+EPSILON = 1e-12  # of the paper's code
+
 
 class BERTOutput(NamedTuple):
     """The logits of BERT's two tasks: masked tokens and next-sentence prediction."""
@@ -35,7 +37,7 @@ class BERT(nn.Module):
         dropout: dropout probability of the embeddings and of each branch.
         epsilon: number added to the variance in layer norms.
         positions, residual: the position encoding and the order of norm and branch; the defaults are the paper's.
-        block: further arguments of `layers.Block`, such as `inner`.
+        block: further arguments of `layers.Block`, such as `inner`; `norm` makes all norms, also outside the blocks.
     """
 
     def __init__(
@@ -47,14 +49,16 @@ class BERT(nn.Module):
         heads: int = 4,
         dim: int = 128,
         dropout: float = 0.1,
-        epsilon: float = 1e-12,
+        epsilon: float = EPSILON,
         positions: type[positions.PositionEncoding] = positions.Learned,
         residual: Residual = post_norm,
         **block: Any,
     ):
         super().__init__()
         checks.at_least(0, epsilon=epsilon)
-        norm = partial(nn.LayerNorm, eps=epsilon)
+        if "norm" in block and epsilon != EPSILON:
+            raise ValueError(f"epsilon is {epsilon}, and norm is given; give norm alone, with an epsilon of its own")
+        norm = block.get("norm", partial(nn.LayerNorm, eps=epsilon))
         block |= {"dropout": dropout, "residual": residual, "norm": norm}
         self.tokens, self.segments = TokenEmbedding(vocab_size, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)

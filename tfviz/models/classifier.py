@@ -64,7 +64,7 @@ class Classifier(nn.Module):
         mask: a mask that is combined with the padding mask, such as `masks.window(8)` for local attention. It may
             depend on the text, as `masks.documents(ids)` does, and on the head.
         positions: a class of `layers.positions`.
-        block: further arguments of `layers.Block`, such as `residual` and `inner`.
+        block: further arguments of `layers.Block`, such as `residual` and `inner`; `norm` also makes the final norm.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Classifier(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.norm = final_norm(dim, block.get("residual", pre_norm))
+        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
         self.to_logits = nn.Linear(dim, classes)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:

@@ -29,8 +29,8 @@ class GPT(nn.Module):
         dropout: dropout probability of the embeddings and of each branch.
         mask: the keys that each query may attend to; `masks.strided(8)` makes a sparse Transformer.
         positions: a class of `layers.positions`.
-        block: further arguments of `layers.Block`, such as `residual=post_norm` (without a final norm), `activation`,
-            and `attention`, whose linear layers are initialized like all others.
+        block: further arguments of `layers.Block`, such as `residual=post_norm` (without a final norm), `norm` (also
+            of the final norm), `activation`, and `attention`, whose linear layers are initialized like all others.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class GPT(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.norm = final_norm(dim, block.get("residual", pre_norm))
+        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
         init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output matrix
 

@@ -24,7 +24,7 @@ class GraphAttention(nn.Module):
         heads: number of attention heads; it must divide `dim`.
         dim: width of the residual stream.
         dropout: dropout probability of each branch.
-        block: further arguments of `layers.Block`, such as `residual`.
+        block: further arguments of `layers.Block`, such as `residual`; `norm` also makes the final norm.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class GraphAttention(nn.Module):
         checks.fits_memory(classes=classes, dim=dim)
         self.input = nn.Linear(features, dim)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
-        self.norm = final_norm(dim, block.get("residual", pre_norm))
+        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
         self.output = nn.Linear(dim, classes)
 
     def forward(

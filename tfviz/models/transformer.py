@@ -37,7 +37,7 @@ class Transformer(nn.Module):
         positions: a class of `layers.positions`, for the self-attention of encoder and decoder.
         residual: `pre_norm` (with a final norm of encoder and decoder), or `post_norm` as in the paper.
         activation: class of the activation function of the feed-forward network; ReLU in the paper.
-        block: further arguments of `layers.Block`, such as `inner`.
+        block: further arguments of `layers.Block`, such as `inner`; `norm` also makes the final norms.
     """
 
     def __init__(
@@ -64,8 +64,9 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.encoder = stack(layers, lambda: Block(dim, heads, **block))
         self.decoder = stack(layers, lambda: DecoderBlock(dim, heads, **block))
-        self.encoder_norm = final_norm(dim, residual)
-        self.decoder_norm = final_norm(dim, residual)
+        norm = block.get("norm", nn.LayerNorm)
+        self.encoder_norm = final_norm(dim, residual, norm)
+        self.decoder_norm = final_norm(dim, residual, norm)
         self._init_weights()
         if residual is pre_norm:
             shrink_branches(self)
