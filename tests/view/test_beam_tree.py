@@ -73,6 +73,13 @@ def test_summary_names_best_text():
     assert repr(tree(BEAMS, WORDS)) == "Beam search\nof 3 texts at each step the best is: a end (−2.25)"
 
 
+def test_summary_leaves_out_padding_whatever_its_id():
+    """In a Marian model 0 is the end, and padding another id."""
+    ids = torch.tensor([5, 1, 0, 3, 4, 2])
+    beams = [Beam(ids[beam.texts], beam.scores, beam.parents, beam.ended) for beam in BEAMS]
+    assert "is: a end (" in repr(tree(beams, ["end", "begin", "c", "a", "b", "_"]))
+
+
 def test_impossible_text_is_not_drawn():
     only = beam([[1, 3], [1, 0]], [-1.0, -torch.inf], [0, 0], [False, False])
     tokens, lines = drawn_tree(view.tree([only], WORDS))

@@ -88,7 +88,8 @@ def tree(
         set_title(figure, title)
         return figure
 
-    best = " ".join(tokens[token] for token in beams[-1].texts[batch_index, 0, 1:].tolist() if token)
+    padding = sum(bool(beam.ended[batch_index, rank]) for beam, rank in zip(beams[:-1], winner))  # after the end token
+    best = " ".join(tokens[token] for token in beams[-1].texts[batch_index, 0, 1 : steps - padding + 1].tolist())
     score = format_fixed(float(beams[-1].scores[batch_index, 0]), 2)
     return StaticFigure(draw, f"{title}\nof {format_count(width, 'text')} at each step the best is: {best} ({score})")
 
