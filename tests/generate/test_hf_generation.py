@@ -185,7 +185,7 @@ def test_encoder_decoder_generates_padding_only_after_an_end(make, bos, eos, pad
     model = make()
     (model.lm_head.weight.data if make is t5 else model.final_logits_bias)[..., pad] += 50.0
     found = beam.search(model, SOURCE, bos=bos, eos=eos, num_beams=num_beams, max_new_tokens=9)
-    generated = found.texts[:, :, 1:]
+    generated = found.sequences[:, :, 1:]
     after_end = torch.arange(generated.shape[-1]) >= found.lengths[..., None]
     assert torch.equal(generated == pad, after_end)
 
@@ -202,14 +202,14 @@ def test_model_without_padding_uses_zero():
     model = bart()
     model.config.pad_token_id = None
     model.final_logits_bias[0, 0] = 50.0
-    assert 0 not in beam.greedy(model, PROMPT[None], bos=2, eos=2, max_new_tokens=4).texts
+    assert 0 not in beam.greedy(model, PROMPT[None], bos=2, eos=2, max_new_tokens=4).sequences
 
 
 def test_model_whose_end_is_its_padding_ends():
     model = bart()
     model.config.pad_token_id = 2
     model.final_logits_bias[0, 2] = 50.0
-    assert beam.greedy(model, torch.tensor([[3, 4]]), bos=0, eos=2, max_new_tokens=4).texts.tolist() == [[[0, 2]]]
+    assert beam.greedy(model, torch.tensor([[3, 4]]), bos=0, eos=2, max_new_tokens=4).sequences.tolist() == [[[0, 2]]]
 
 
 @pytest.mark.parametrize(("make", "bos", "eos", "pad"), ENCODER_DECODERS)
@@ -233,7 +233,7 @@ def test_beam_sums_match_one_full_decoder_pass():
     for row in range(2):
         for rank in range(3):
             length = int(found.lengths[row, rank])
-            text = found.texts[row, rank, : length + 1]
+            text = found.sequences[row, rank, : length + 1]
             one = source[row : row + 1]
             logits = model(one, (one != 0).long(), decoder_input_ids=text[None, :-1]).logits
             logs = logits[0].log_softmax(-1).gather(-1, text[1:, None]).sum()

@@ -180,8 +180,8 @@ def beam_indices(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch ste
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
-    in_order = all(beam.texts.shape[-1] < after.texts.shape[-1] for beam, after in pairwise(beams))
-    if len(beams) != beams[-1].texts.shape[-1] - 1 or not in_order:
+    in_order = all(beam.sequences.shape[-1] < after.sequences.shape[-1] for beam, after in pairwise(beams))
+    if len(beams) != beams[-1].sequences.shape[-1] - 1 or not in_order:
         raise ValueError(f"these {len(beams)} beams are not the steps of a search in order; give all of steps(...)")
     batch, num_beams = beams[-1].parents.shape
     device = beams[-1].parents.device
@@ -200,15 +200,15 @@ def _decoder(
     """Return a function from a beam to the logits of the next token of each text."""
     if not hasattr(model, "new_cache"):
         memory = type(memory)(*(part.repeat_interleave(num_beams, dim=0) for part in memory))
-        return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+        return lambda beam: model.decode(beam.sequences.flatten(0, 1), memory)[:, -1]
     cache = model.new_cache(max_new_tokens)
 
     def decode_last(beam: Beam) -> Tensor:
         if num_beams > 1:
-            first_rows = num_beams * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
+            first_rows = num_beams * torch.arange(len(beam.sequences), device=beam.sequences.device).unsqueeze(-1)
             parent_rows = (first_rows + beam.parents).flatten()
             for layer in cache:
                 layer.reorder(parent_rows)
-        return model.decode(beam.texts[..., -1:].flatten(0, 1), memory, cache)[:, -1]
+        return model.decode(beam.sequences[..., -1:].flatten(0, 1), memory, cache)[:, -1]
 
     return decode_last

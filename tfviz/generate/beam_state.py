@@ -15,7 +15,7 @@ class Beam:
     """The texts of a beam search after some steps, best first.
 
     Attributes:
-        texts: ids so far, `[batch, num_beams, position]`, including the token for the beginning; padding after an end.
+        sequences: ids so far, `[batch, num_beams, position]`, with the token for the beginning; padding after an end.
         sums: log-probability of each text, in nats, `[batch, num_beams]`.
         ended: whether each text has its end token, `[batch, num_beams]`.
         lengths: number of tokens after the beginning, including the end token, `[batch, num_beams]`.
@@ -23,7 +23,7 @@ class Beam:
         length_penalty: exponent of the length penalty.
     """
 
-    texts: Int[Tensor, "batch num_beams position"]
+    sequences: Int[Tensor, "batch num_beams position"]
     sums: Float[Tensor, "batch num_beams"]
     ended: Bool[Tensor, "batch num_beams"]
     lengths: Int[Tensor, "batch num_beams"]
@@ -47,7 +47,7 @@ class Beam:
                 f"row is {row}, rank is {rank}; there are {batch} texts of {num_beams} each, counted from 0"
             )
         length = int(self.lengths[row, rank]) - int(self.ended[row, rank])
-        return self.texts[row, rank, 1 : length + 1]
+        return self.sequences[row, rank, 1 : length + 1]
 
 
 def penalty_divisor(length: Tensor, exponent: float) -> Tensor:
@@ -106,10 +106,10 @@ def extend(
     lengths = beam.lengths + ~beam.ended
     best = (sums / penalty_divisor(lengths, beam.length_penalty).unsqueeze(-1)).flatten(1).topk(num_beams).indices
     parents, tokens = best // choices, torch.where(ended, pad, tokens).flatten(1).gather(1, best)
-    texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
+    sequences = beam.sequences.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.sequences.shape[-1]))
     return replace(
         beam,
-        texts=torch.cat((texts, tokens.unsqueeze(-1)), dim=-1),
+        sequences=torch.cat((sequences, tokens.unsqueeze(-1)), dim=-1),
         sums=sums.flatten(1).gather(1, best),
         ended=beam.ended.gather(1, parents) | (tokens == eos),
         lengths=lengths.gather(1, parents),
