@@ -24,7 +24,7 @@ __all__ = [
     "SegmentRecurrentLoss",
     "adversarial",
     "classification",
-    "default",
+    "default_loss",
     "masked_lm",
     "model_loss",
     "next_token",
@@ -38,7 +38,7 @@ UNUSED_IGNORE_INDEX = -(2**63)  # PyTorch's default, -100, could be among the la
 HF_IGNORE_INDEX = -100  # Hugging Face's label for positions without a prediction
 
 
-def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
+def default_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
     """Compute `model_loss` of a mapping with labels, and `next_token` of other batches."""
     return model_loss(model, batch) if isinstance(batch, Mapping) else next_token(model, batch)
 
