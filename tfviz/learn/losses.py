@@ -83,7 +83,7 @@ def translation(label_smoothing: float = 0.0) -> Loss:
         label_smoothing: share of the probability that is spread evenly over all tokens (Szegedy et al. 2016, section
             7); 0 or more, and below 1.
     """
-    checks.fraction(label_smoothing=label_smoothing)
+    checks.fraction_below_one(label_smoothing=label_smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = unpack(batch, "source", "target")
