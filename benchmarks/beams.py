@@ -87,7 +87,7 @@ def runs(shape: dict[str, int], length: int) -> dict[str, Run]:
 
     def tfviz() -> Tensor:
         how = {"bos": BOS, "eos": EOS, "num_beams": WIDTH, "length_penalty": 0.0, "max_new_tokens": length}
-        return generate.beam.search(model, source, **how).texts[:, 0, 1:]
+        return generate.beam.search(model, source, **how).sequences[:, 0, 1:]
 
     def transformers() -> Tensor:
         how = {"num_beams": WIDTH, "do_sample": False, "length_penalty": 0.0, "bad_words_ids": [[0], [BOS]]}

@@ -48,6 +48,22 @@ def test_names_in_guide_exist(path):
     assert not missing(path.read_text("utf-8"))
 
 
+@pytest.mark.parametrize("package", ["look", "study"])
+def test_package_docstring_lists_each_module(package):
+    """These two describe their modules one by one."""
+    modules = {path.stem for path in (ROOT / "tfviz" / package).glob("*.py")} - {"__init__"}
+    described = import_module(f"tfviz.{package}").__doc__
+    assert not sorted(name for name in modules if not re.search(rf"\b{name}\b", described))
+
+
+def test_scripts_named_in_contributing_exist():
+    """Those on the way from a prompt to a page, in indented lines."""
+    lines = [line for line in (ROOT / "CONTRIBUTING.md").read_text("utf-8").splitlines() if line.startswith("    ")]
+    scripts = re.findall(r"[\w/-]+\.js\b", "\n".join(lines))
+    assert len(scripts) > 8
+    assert not [script for script in scripts if not (ROOT / "tfviz" / "view" / "js" / script).exists()]
+
+
 def test_name_that_does_not_exist_is_found():
     assert missing("as `text.letters` and `view.heads(maps)` do, or `tfviz.look.nothing`") == [
         "look.nothing",

@@ -40,7 +40,7 @@ def above(low: float, **values: float) -> None:
     _check_range(values, lambda value: low < value < math.inf, f"above {low}")
 
 
-def fraction(**values: float) -> None:
+def fraction_below_one(**values: float) -> None:
     """Raise TypeError or ValueError unless each value is a number in [0, 1)."""
     _check_range(values, lambda value: 0 <= value < 1, "at least 0 and below 1")
 

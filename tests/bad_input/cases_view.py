@@ -25,7 +25,7 @@ def told(question):
     live._on_message(live, question, [])
     return sent[0]
 def beam(ids, width=2): return types.SimpleNamespace(
-    texts=torch.tensor([[ids] * width]), parents=torch.zeros(1, width, dtype=torch.long),
+    sequences=torch.tensor([[ids] * width]), parents=torch.zeros(1, width, dtype=torch.long),
     ended=torch.zeros(1, width, dtype=torch.bool), scores=torch.zeros(1, width))
 def home(): os.environ["HOME"] = os.getcwd()
 step = lambda loss: types.SimpleNamespace(step=1, loss=loss)

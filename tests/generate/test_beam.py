@@ -63,7 +63,7 @@ def search(model, source, **how):
 
 def full_text(found, row, rank):
     """A text from its beginning to its end, both tokens included."""
-    return found.texts[row, rank, : found.lengths[row, rank] + 1].tolist()
+    return found.sequences[row, rank, : found.lengths[row, rank] + 1].tolist()
 
 
 class Row(NamedTuple):
@@ -217,7 +217,7 @@ def test_steps_stop_when_all_texts_end_or_at_length():
     assert beams[-1].lengths.tolist() == [[6, 6, 6]] * 2
     assert beams[-1].ids(1).tolist() == [3] * 6
     assert beams[-1].sums[:, 0].tolist() == pytest.approx([6 * log(0.75)] * 2)
-    assert len(search(endless, torch.tensor([[7]]), num_beams=3, max_new_tokens=1).texts[0, 0]) == 2
+    assert len(search(endless, torch.tensor([[7]]), num_beams=3, max_new_tokens=1).sequences[0, 0]) == 2
 
 
 def test_search_encodes_once_and_decodes_one_token_per_step():
@@ -251,7 +251,7 @@ def test_cached_search_matches_uncached(name, num_beams):
     for kept, anew in zip(
         beam.steps(model, source, **how), beam.steps(UncachedModel(model), source, **how), strict=True
     ):
-        assert torch.equal(kept.texts, anew.texts)
+        assert torch.equal(kept.sequences, anew.sequences)
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
 
 
@@ -278,7 +278,7 @@ def test_steps_restore_training_mode(training, taken):
     steps = beam.steps(model, some_sources(), bos=BOS, eos=EOS, max_new_tokens=4)
     for _, found in zip(range(taken), steps):
         assert not model.training
-        assert found.texts.shape[1] == 5
+        assert found.sequences.shape[1] == 5
     steps.close()
     assert all(module.training == training for module in model.modules())
     with pytest.raises(IndexError):
@@ -291,8 +291,8 @@ def test_found_texts_can_be_trained_on(name):
     model, source = MODELS[name](11, 7), some_sources()
     tried = (search(model, source, eos=eos, max_new_tokens=9) for eos in range(2, 7))
     # past what rotary positions were made for: they compute more
-    found = next(found for found in tried if found.texts.shape[-1] == 10)
-    model(source, found.texts[:, 0]).sum().backward()
+    found = next(found for found in tried if found.sequences.shape[-1] == 10)
+    model(source, found.sequences[:, 0]).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
     assert not found.sums.requires_grad
 
@@ -310,7 +310,7 @@ def test_search_never_picks_padding_or_bos():
         beam.greedy(eager, source, bos=BOS, eos=EOS, max_new_tokens=4),
         search(eager, source, num_beams=1, max_new_tokens=4),
     ):
-        assert one.texts.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
+        assert one.sequences.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
 
 
 def test_greedy_supports_eos_equal_to_bos():
@@ -319,7 +319,7 @@ def test_greedy_supports_eos_equal_to_bos():
         lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab_size=4
     )
     found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, max_new_tokens=9)
-    assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
+    assert found.sequences.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
     assert found.ended.all()
 

@@ -11,6 +11,7 @@ from tfviz.generate import GREEDY, beam
 from tfviz.models import GPT
 
 PROMPT = torch.tensor([3, 1, 2])
+SOURCE = torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, 13, 6]])
 SIZES = {"vocab_size": 31, "bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0, "tie_word_embeddings": False}
 HIDDEN = {"hidden_size": 12, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 3}
 
@@ -154,12 +155,69 @@ def bart():
     return random(transformers.BartForConditionalGeneration(config))
 
 
-@pytest.mark.parametrize(("make", "bos", "eos", "pad"), [(t5, 0, 1, 0), (bart, 2, 2, 1)])
+def marian():
+    """Ids as in OPUS-MT: 0 is the end, and the last id is both padding and the beginning."""
+    torch.manual_seed(4)
+    sizes = {f"{part}_{name}": value for part in ("encoder", "decoder") for name, value in
+             {"layers": 2, "attention_heads": 3, "ffn_dim": 16}.items()}  # fmt: skip
+    config = transformers.MarianConfig(
+        vocab_size=31,
+        d_model=12,
+        max_position_embeddings=40,
+        eos_token_id=0,
+        forced_eos_token_id=None,
+        pad_token_id=30,
+        decoder_start_token_id=30,
+        tie_word_embeddings=False,
+        **sizes,
+    )
+    model = random(transformers.MarianMTModel(config))
+    model.final_logits_bias[0, 0] = 3.0  # so that a text ends
+    return model
+
+
+ENCODER_DECODERS = [(t5, 0, 1, 0), (bart, 2, 2, 1), (marian, 30, 0, 30)]
+
+
+@pytest.mark.parametrize(("make", "bos", "eos", "pad"), ENCODER_DECODERS)
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_encoder_decoder_generates_padding_only_after_an_end(make, bos, eos, pad, num_beams):
+    model = make()
+    (model.lm_head.weight.data if make is t5 else model.final_logits_bias)[..., pad] += 50.0
+    found = beam.search(model, SOURCE, bos=bos, eos=eos, num_beams=num_beams, max_new_tokens=9)
+    generated = found.sequences[:, :, 1:]
+    after_end = torch.arange(generated.shape[-1]) >= found.lengths[..., None]
+    assert torch.equal(generated == pad, after_end)
+
+
+@pytest.mark.parametrize(("make", "bos", "eos", "pad"), ENCODER_DECODERS)
+def test_source_of_padding_is_refused_and_of_any_other_token_is_not(make, bos, eos, pad):
+    other = 19 if pad == 0 else 0
+    beam.greedy(make(), torch.full((2, 3), other), bos=bos, eos=eos, max_new_tokens=2)
+    with pytest.raises(ValueError, match="a row of source holds nothing but padding"):
+        beam.greedy(make(), torch.full((2, 3), pad), bos=bos, eos=eos, max_new_tokens=2)
+
+
+def test_model_without_padding_uses_zero():
+    model = bart()
+    model.config.pad_token_id = None
+    model.final_logits_bias[0, 0] = 50.0
+    assert 0 not in beam.greedy(model, PROMPT[None], bos=2, eos=2, max_new_tokens=4).sequences
+
+
+def test_model_whose_end_is_its_padding_ends():
+    model = bart()
+    model.config.pad_token_id = 2
+    model.final_logits_bias[0, 2] = 50.0
+    assert beam.greedy(model, torch.tensor([[3, 4]]), bos=0, eos=2, max_new_tokens=4).sequences.tolist() == [[[0, 2]]]
+
+
+@pytest.mark.parametrize(("make", "bos", "eos", "pad"), ENCODER_DECODERS)
 def test_encoder_decoder_greedy_matches_hf_generate(make, bos, eos, pad):
     model = make()
-    source = torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, pad, pad], [30, 3, 6, 7, pad]])
+    source = torch.tensor([[4, 9, 7, 22, 5], [8, 3, 11, pad, pad], [29, 3, 6, 7, pad]])
     found = beam.greedy(model, source, bos=bos, eos=eos, max_new_tokens=9)
-    banned = sorted({0, bos} - {eos})
+    banned = sorted({pad, bos} - {eos})
     how = {"do_sample": False, "num_beams": 1, "max_new_tokens": 9, "suppress_tokens": banned}
     expected = model.generate(source, attention_mask=(source != pad).long(), **how)
     for row, ids in enumerate(expected[:, 1:].tolist()):
@@ -175,7 +233,7 @@ def test_beam_sums_match_one_full_decoder_pass():
     for row in range(2):
         for rank in range(3):
             length = int(found.lengths[row, rank])
-            text = found.texts[row, rank, : length + 1]
+            text = found.sequences[row, rank, : length + 1]
             one = source[row : row + 1]
             logits = model(one, (one != 0).long(), decoder_input_ids=text[None, :-1]).logits
             logs = logits[0].log_softmax(-1).gather(-1, text[1:, None]).sum()

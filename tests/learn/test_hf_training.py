@@ -42,7 +42,7 @@ ROWS = [{"input_ids": TEXT[start : start + 8], "labels": TEXT[start : start + 8]
 
 def test_causal_lm_trains_equally_on_mappings_and_tuples():
     """Its labels are the inputs, which it shifts itself; ours are one position later already."""
-    options = {"steps": 6, "loss": losses.default}
+    options = {"steps": 6, "loss": losses.default_loss}
     loader = DataLoader(ROWS, batch_size=5)
     pairs = [(batch["input_ids"][:, :-1], batch["input_ids"][:, 1:]) for batch in loader]
     found = [step.loss for step in train(gpt2(), loader, **options)]

@@ -28,6 +28,14 @@ def test_orthogonalize_brings_singular_values_near_one(shape):
     assert turned.sub(torch.diag_embed(turned.diagonal(dim1=1, dim2=2))).abs().max() < 1e-4
 
 
+def test_orthogonalized_singular_values_are_within_documented_bounds():
+    """Diagonal matrices of norm 1 with one singular value from 0.001 to 1."""
+    small = torch.logspace(-3, 0, 10_001, dtype=torch.float64)
+    found = orthogonalize(torch.diag_embed(torch.stack(((1 - small**2).clamp(min=0).sqrt(), small), 1)))[:, 1, 1]
+    assert (round(found.min().item(), 3), round(found.max().item(), 3)) == (0.408, 1.576)
+    assert "0.408 to 1.576" in orthogonalize.__doc__
+
+
 def test_orthogonalize_matches_reference():
     from tfviz.learn.optimizers import NORM_MARGIN, POLYNOMIAL_COEFFICIENTS
 

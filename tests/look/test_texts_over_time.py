@@ -273,7 +273,7 @@ def test_over_time_follows_tfviz_beam_search(num_beams):
     with capture(model, "decoder*.pattern") as seen:
         beams = list(beam.steps(model, source, bos=1, eos=2, num_beams=num_beams, max_new_tokens=6))
     for row in range(2):
-        ids = beams[-1].texts[row, 0]
+        ids = beams[-1].sequences[row, 0]
         length = int(beams[-1].lengths[row, 0])
         read = ids[None, :length]
         rows = beam.beam_indices(beams)

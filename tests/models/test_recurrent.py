@@ -144,7 +144,7 @@ def test_tape_lstm_matches_reference():
     """Section 3 of the paper, word by word, in Python's numbers."""
     torch.manual_seed(11)
     cell, words, width = LSTMNCell(dim=3, hidden=2), random(3, 3).tolist(), 2
-    attention, state, patterns = cell.attention, cell.start(torch.zeros(1, 3)), []
+    attention, state, patterns = cell.attention, cell.initial_state(torch.zeros(1, 3)), []
     tape_h, tape_c, summary = [], [], [0.0, 0.0]
     for x in words:
         inner = [

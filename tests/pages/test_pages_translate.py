@@ -366,7 +366,7 @@ def test_byte_pair_vocabulary_matches_beam_search(studio):
     source = torch.tensor([[*both.encode("die Straße").tolist(), both["[EOS]"]]])
     found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], num_beams=1, max_new_tokens=8)
     last = [one for one in page.evaluate("window.told") if one["run"] == "decode"][-1]
-    assert last["inputs"]["target"]["data"] == found.texts[0, 0, :8].tolist()
+    assert last["inputs"]["target"]["data"] == found.sequences[0, 0, :8].tolist()
     assert page.locator(".written.loose").count() == 0
 
 

@@ -48,6 +48,18 @@ def test_characters_keep_their_order():
         tokenizer.decode(torch.tensor([3]))
 
 
+def test_bytes_encode_escaped_bytes_as_they_were():
+    """What `open(errors="surrogateescape")` makes of bytes that are not UTF-8."""
+    raw = bytes(range(128, 256))
+    assert bytes(ByteTokenizer().encode(raw.decode("utf-8", "surrogateescape")).tolist()) == raw
+
+
+@pytest.mark.parametrize("code", [0xD800, 0xDC7F, 0xDD00, 0xDFFF])
+def test_bytes_refuse_other_lone_surrogates(code):
+    with pytest.raises(ValueError, match=rf"character 1 is U\+{code:04X}, a lone surrogate, which is not text"):
+        ByteTokenizer().encode("a" + chr(code))
+
+
 def test_bytes_decode_invalid_utf8_to_replacement_character():
     assert ByteTokenizer().decode(torch.tensor([97, 195, 98])) == "a�b"
 

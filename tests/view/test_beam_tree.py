@@ -15,14 +15,14 @@ WORDS = ["_", "begin", "end", "a", "b", "c"]
 
 @dataclass
 class Beam:
-    texts: Tensor
+    sequences: Tensor
     scores: Tensor
     parents: Tensor
     ended: Tensor
 
 
-def beam(texts, scores, parents, ended):
-    return Beam(torch.tensor([texts]), torch.tensor([scores]), torch.tensor([parents]), torch.tensor([ended]))
+def beam(sequences, scores, parents, ended):
+    return Beam(torch.tensor([sequences]), torch.tensor([scores]), torch.tensor([parents]), torch.tensor([ended]))
 
 
 BEAMS = [
@@ -71,6 +71,13 @@ def test_columns_are_numbered_and_finished_text_ends_in_dot():
 
 def test_summary_names_best_text():
     assert repr(tree(BEAMS, WORDS)) == "Beam search\nof 3 texts at each step the best is: a end (−2.25)"
+
+
+def test_summary_leaves_out_padding_whatever_its_id():
+    """In a Marian model 0 is the end, and padding another id."""
+    ids = torch.tensor([5, 1, 0, 3, 4, 2])
+    beams = [Beam(ids[beam.sequences], beam.scores, beam.parents, beam.ended) for beam in BEAMS]
+    assert "is: a end (" in repr(tree(beams, ["end", "begin", "c", "a", "b", "_"]))
 
 
 def test_impossible_text_is_not_drawn():

@@ -131,6 +131,30 @@ def test_too_many_choices_raise_with_hint():
         view.interact(scaled, x=(0.0, 1.0), plus=(0, 20), times=[1, 2])
 
 
+def menu_of_weights(layer, tables):
+    """A view of a layer behind a menu, each of whose choices has a table of its own."""
+    return view.interact(
+        lambda x, times: (layer(x.expand(1500)).mean() * times, (tables[times - 1] + x).sum()),
+        x=(0.0, 1.0),
+        times=[1, 2, 3, 4, 5],
+    )
+
+
+def test_size_limit_counts_weights_as_they_are_written():
+    torch.manual_seed(2)
+    layer = nn.Linear(1500, 1000)  # 6 MB, in each of five programs
+    whole = 400_000 + torch.arange(2_000_000)  # 16 MB as int64 here, 8 MB as int32 in the page
+    made = menu_of_weights(layer, [whole] * 5)
+    assert made.document["data"][1] == 4 * (1500 * 1000 + 1000 + 2_000_000)
+
+
+def test_weights_larger_than_limit_raise():
+    torch.manual_seed(2)
+    layer, tables = nn.Linear(1500, 1000), [torch.randn(1_000_000) for _ in range(5)]
+    with pytest.raises(ValueError, match=r"26,004,0\d\d bytes of weights, .*room for 24,000,000: with kernel=True"):
+        menu_of_weights(layer, tables)
+
+
 def test_model_runs_in_eval_mode_and_keeps_its_mode():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()

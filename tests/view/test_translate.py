@@ -69,13 +69,13 @@ def test_summary_names_most_certain_word_of_greedy_translation():
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
     assert "Which words does it translate from? 'one two three'" in shown.summary
     with torch.no_grad(), look.capture(made, "*.cross.pattern") as seen:
-        logits = made(source_ids("one two three"), text.texts[0, :, :-1])[0]
+        logits = made(source_ids("one two three"), text.sequences[0, :, :-1])[0]
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)
     best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
     most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
     read = tokenizers()[0].tokens(source_ids("one two three")[0])[most]
     assert (
-        f"{target.tokens(text.texts[0, 0])[best + 1]!r} {format_number(float(shares[best].max()))} ({read!r})"
+        f"{target.tokens(text.sequences[0, 0])[best + 1]!r} {format_number(float(shares[best].max()))} ({read!r})"
         in shown.summary
     )
 

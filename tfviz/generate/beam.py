@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.checks import at_least, between, require_weights, token_ids
 from tfviz.eval_mode import eval_mode_with_grad
 from tfviz.generate.beam_state import Beam, extend, initial_beam, likeliest_tokens, penalty_divisor
-from tfviz.generate.hf_model import PretrainedModel, as_encoder_decoder
+from tfviz.generate.hf_model import EncoderDecoderModel, PretrainedModel, as_encoder_decoder
 from tfviz.schema import describe
 from tfviz.shapes import Float, Int
 from tfviz.text.subwords import PAD
@@ -73,15 +73,15 @@ def steps(
     """Run a beam search for each row of `source`, and yield the beam after each step, until all texts have ended.
 
     In each step every text is continued by every token, and the best `num_beams` continuations remain (Sutskever et al.
-    2014, section 3.2). A text that has ended keeps its score and competes with the others. The tokens for padding (0)
-    and for the beginning are never generated.
+    2014, section 3.2). A text that has ended keeps its score and competes with the others. The tokens for padding
+    and for the beginning are never generated, unless one of them is also the token for the end, as BART's beginning is.
 
     Args:
         model: an encoder-decoder of tfviz, or of Hugging Face, such as `T5ForConditionalGeneration`.
         source: ids of the sources, `[batch, source]`, padded with 0, or with the `pad_token_id` of a Hugging Face
-            model.
+            model that has one.
         bos: the id of the token for the beginning (Hugging Face's `decoder_start_token_id`).
-        eos: the id of the token for the end.
+        eos: the id of the token for the end; not 0 in a model of tfviz.
         num_beams: number of texts that remain after each step; 1 is greedy search.
         length_penalty: exponent of the length penalty, from 0 to 10; 0 means no penalty, which favours short texts.
         max_new_tokens: the maximum number of tokens in a text, including its end token.
@@ -94,16 +94,21 @@ def steps(
     at_least(1, max_new_tokens=max_new_tokens)
     between(1, MAX_NUM_BEAMS, num_beams=num_beams)
     at_least(0, bos=bos)  # T5 begins with its padding token
-    at_least(1, eos=eos)  # 0 is padding, which never comes
     between(0, MAX_LENGTH_PENALTY, length_penalty=length_penalty)
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, [batch, source]")
     token_ids(source=source)
     require_weights(model)
     encoder_decoder = as_encoder_decoder(model)
-    if source.device.type == "cpu" and (source == PAD).all(1).any():
+    pad = PAD
+    if isinstance(encoder_decoder, EncoderDecoderModel):
+        pad = encoder_decoder.pad_token_id
+        at_least(0, eos=eos)  # Marian ends with 0
+    else:
+        at_least(1, eos=eos)  # 0 is padding, which never comes
+    if source.device.type == "cpu" and (source == pad).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
-    return _steps(encoder_decoder, source, bos, eos, num_beams, length_penalty, max_new_tokens)
+    return _steps(encoder_decoder, source, bos, eos, pad, num_beams, length_penalty, max_new_tokens)
 
 
 def _steps(
@@ -111,13 +116,14 @@ def _steps(
     source: Tensor,
     bos: int,
     eos: int,
+    pad: int,
     num_beams: int,
     length_penalty: float,
     max_new_tokens: int,
 ) -> Iterator[Beam]:
     with eval_mode_with_grad(model) as device:
         source = source.to(device)
-        forbidden = source.new_tensor([token for token in {PAD, bos} if token != eos])
+        forbidden = source.new_tensor([token for token in {pad, bos} if token != eos])
         with torch.no_grad():  # not inference_mode, since the results may be used with gradients later
             next_logits = _decoder(model, model.encode(source), num_beams, max_new_tokens)
         beam = initial_beam(source, bos, num_beams, length_penalty)
@@ -127,7 +133,8 @@ def _steps(
                 if eos >= logits.shape[-1]:
                     raise ValueError(f"eos is {eos}; the model's tokens are 0 to {logits.shape[-1] - 1}")
                 logs, tokens = likeliest_tokens(logits, num_beams, forbidden)
-                beam = extend(beam, logs.unflatten(0, beam.sums.shape), tokens.unflatten(0, beam.sums.shape), eos)
+                logs, tokens = (part.unflatten(0, beam.sums.shape) for part in (logs, tokens))
+                beam = extend(beam, logs, tokens, eos, pad)
             yield beam
             if beam.ended.all():
                 break
@@ -139,7 +146,7 @@ def search(model: EncoderDecoder | PretrainedModel, source: Int[Tensor, "batch s
     Args:
         model: an encoder-decoder.
         source: ids of the source texts; there is a search for each row.
-        options: `bos`, `eos`, `num_beams`, `length_penalty`, `max_new_tokens` and the others of `steps`.
+        options: `bos`, `eos`, `num_beams`, `length_penalty` and `max_new_tokens`, as for `steps`.
     """
     for beam in steps(model, source, **options):
         last = beam
@@ -173,8 +180,8 @@ def beam_indices(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch ste
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
-    in_order = all(beam.texts.shape[-1] < after.texts.shape[-1] for beam, after in pairwise(beams))
-    if len(beams) != beams[-1].texts.shape[-1] - 1 or not in_order:
+    in_order = all(beam.sequences.shape[-1] < after.sequences.shape[-1] for beam, after in pairwise(beams))
+    if len(beams) != beams[-1].sequences.shape[-1] - 1 or not in_order:
         raise ValueError(f"these {len(beams)} beams are not the steps of a search in order; give all of steps(...)")
     batch, num_beams = beams[-1].parents.shape
     device = beams[-1].parents.device
@@ -193,15 +200,15 @@ def _decoder(
     """Return a function from a beam to the logits of the next token of each text."""
     if not hasattr(model, "new_cache"):
         memory = type(memory)(*(part.repeat_interleave(num_beams, dim=0) for part in memory))
-        return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+        return lambda beam: model.decode(beam.sequences.flatten(0, 1), memory)[:, -1]
     cache = model.new_cache(max_new_tokens)
 
     def decode_last(beam: Beam) -> Tensor:
         if num_beams > 1:
-            first_rows = num_beams * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
+            first_rows = num_beams * torch.arange(len(beam.sequences), device=beam.sequences.device).unsqueeze(-1)
             parent_rows = (first_rows + beam.parents).flatten()
             for layer in cache:
                 layer.reorder(parent_rows)
-        return model.decode(beam.texts[..., -1:].flatten(0, 1), memory, cache)[:, -1]
+        return model.decode(beam.sequences[..., -1:].flatten(0, 1), memory, cache)[:, -1]
 
     return decode_last

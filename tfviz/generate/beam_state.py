@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float, Int
-from tfviz.text.subwords import PAD
 
 TOPK_BLOCK = 64  # tokens in a block, whose largest log-probability is found first
 
@@ -16,7 +15,7 @@ class Beam:
     """The texts of a beam search after some steps, best first.
 
     Attributes:
-        texts: ids so far, `[batch, num_beams, position]`, including the token for the beginning; 0 after an end.
+        sequences: ids so far, `[batch, num_beams, position]`, with the token for the beginning; padding after an end.
         sums: log-probability of each text, in nats, `[batch, num_beams]`.
         ended: whether each text has its end token, `[batch, num_beams]`.
         lengths: number of tokens after the beginning, including the end token, `[batch, num_beams]`.
@@ -24,7 +23,7 @@ class Beam:
         length_penalty: exponent of the length penalty.
     """
 
-    texts: Int[Tensor, "batch num_beams position"]
+    sequences: Int[Tensor, "batch num_beams position"]
     sums: Float[Tensor, "batch num_beams"]
     ended: Bool[Tensor, "batch num_beams"]
     lengths: Int[Tensor, "batch num_beams"]
@@ -48,7 +47,7 @@ class Beam:
                 f"row is {row}, rank is {rank}; there are {batch} texts of {num_beams} each, counted from 0"
             )
         length = int(self.lengths[row, rank]) - int(self.ended[row, rank])
-        return self.texts[row, rank, 1 : length + 1]
+        return self.sequences[row, rank, 1 : length + 1]
 
 
 def penalty_divisor(length: Tensor, exponent: float) -> Tensor:
@@ -97,20 +96,20 @@ def topk(log_probs: Float[Tensor, "batch vocab"], k: int) -> tuple[Float[Tensor,
 
 
 def extend(
-    beam: Beam, log_probs: Float[Tensor, "batch width k"], tokens: Int[Tensor, "batch width k"], eos: int
+    beam: Beam, log_probs: Float[Tensor, "batch width k"], tokens: Int[Tensor, "batch width k"], eos: int, pad: int
 ) -> Beam:
-    """Return the beam after one step: the best continuations of the texts by one of `tokens` each."""
+    """Return the beam after one step: the best continuations by one of `tokens` each, or by `pad` after an end."""
     num_beams, choices = log_probs.shape[1:]
     ended, ended_log_probs = beam.ended.unsqueeze(-1), torch.full_like(log_probs[0, 0], -torch.inf)
     ended_log_probs[0] = 0.0  # an ended text continues only with padding, and keeps its log-probability
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, ended_log_probs, log_probs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / penalty_divisor(lengths, beam.length_penalty).unsqueeze(-1)).flatten(1).topk(num_beams).indices
-    parents, tokens = best // choices, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
-    texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
+    parents, tokens = best // choices, torch.where(ended, pad, tokens).flatten(1).gather(1, best)
+    sequences = beam.sequences.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.sequences.shape[-1]))
     return replace(
         beam,
-        texts=torch.cat((texts, tokens.unsqueeze(-1)), dim=-1),
+        sequences=torch.cat((sequences, tokens.unsqueeze(-1)), dim=-1),
         sums=sums.flatten(1).gather(1, best),
         ended=beam.ended.gather(1, parents) | (tokens == eos),
         lengths=lengths.gather(1, parents),

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from torch import Tensor, nn
 
 from tfviz.hugging_face import is_encoder_decoder, is_hugging_face
+from tfviz.text.subwords import PAD
 
 
 @runtime_checkable
@@ -93,15 +94,20 @@ class EncoderOutput(NamedTuple):
 
 
 class EncoderDecoderModel(nn.Module):
-    """An encoder-decoder of transformers, such as T5, with the interface of `models.Transformer`."""
+    """An encoder-decoder of transformers, such as T5, with the interface of `models.Transformer`.
+
+    Attributes:
+        pad_token_id: the id of the padding token, from its configuration; 0 if it names none.
+    """
 
     def __init__(self, model: Any):
         super().__init__()
         self.model = model
+        padding = getattr(model.config, "pad_token_id", None)
+        self.pad_token_id: int = PAD if padding is None else padding
 
     def encode(self, source: Tensor) -> EncoderOutput:
-        padding = getattr(self.model.config, "pad_token_id", None)
-        mask = (source != (0 if padding is None else padding)).long()
+        mask = (source != self.pad_token_id).long()
         encoder = self.model.get_encoder()
         return EncoderOutput(
             encoder(input_ids=_checked(self.model, source), attention_mask=mask).last_hidden_state, mask

@@ -144,21 +144,21 @@ def ids(
 
 
 def _generate(
-    model: LanguageModel, text: list[int], max_new_tokens: int, sampler: Sampler, seed: int, cache: bool
+    model: LanguageModel, sequence: list[int], max_new_tokens: int, sampler: Sampler, seed: int, cache: bool
 ) -> Iterator[int]:
     generator, ends = torch.Generator().manual_seed(seed), getattr(model, "eos_token_ids", ())
     weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     with eval_mode_with_grad(model) as device:
-        unread, next_logits = text, _logits_function(model, cache)
+        unread, next_logits = sequence, _logits_function(model, cache)
         for _ in range(max_new_tokens):
-            if len(text) > model.context:
-                unread = text = text[-max(1, model.context // 2) :]
+            if len(sequence) > model.context:
+                unread = sequence = sequence[-max(1, model.context // 2) :]
                 next_logits = _logits_function(model, cache)
             with torch.inference_mode(), faster_linear(weight_bytes, device):
-                logits = next_logits(torch.tensor([unread if cache else text], device=device))
+                logits = next_logits(torch.tensor([unread if cache else sequence], device=device))
                 token = sampler.sample(logits, generator)
             unread = [token]
-            text.append(token)
+            sequence.append(token)
             yield token
             if token in ends:
                 break

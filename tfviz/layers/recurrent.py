@@ -31,18 +31,20 @@ class Cell(nn.Module):
         self.of_input = nn.Linear(dim, self.gates * hidden)
         self.of_state = nn.Linear(hidden, self.gates * hidden, bias=False)
 
-    def start(self, x: Float[Tensor, "batch ..."]) -> State:
+    def initial_state(self, x: Float[Tensor, "batch ..."]) -> State:
         """Return the state before the first token: zeros, with the batch size, dtype and device of `x`."""
         return tuple(x.new_zeros(len(x), self.hidden) for _ in range(self.state_size))
 
-    def sums(self, x: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch hidden"]) -> Tensor:
+    def preactivations(self, x: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch hidden"]) -> Tensor:
         """Return the pre-activations of the gates, W x + U h + b, `[batch, gates * hidden]`.
 
         Raises:
             ValueError: `x` and `hidden` have different batch sizes.
         """
         if x.shape[0] != hidden.shape[0]:
-            raise ValueError(f"x has {x.shape[0]} texts, the state has {hidden.shape[0]}; begin with cell.start(x)")
+            raise ValueError(
+                f"x has {x.shape[0]} texts, the state has {hidden.shape[0]}; begin with cell.initial_state(x)"
+            )
         return self.of_input(x) + self.of_state(hidden)
 
 
@@ -52,7 +54,7 @@ class RNN(Cell):
     Elman's units are logistic; tanh, which is centred on 0, is now usual.
 
     >>> cell, x = RNN(dim=2, hidden=3), torch.zeros(5, 2)
-    >>> (state,) = cell(x, cell.start(x))
+    >>> (state,) = cell(x, cell.initial_state(x))
     >>> state.shape
     torch.Size([5, 3])
     """
@@ -60,7 +62,7 @@ class RNN(Cell):
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """Return the state after the token with the vector `x`."""
         (hidden,) = state
-        return (torch.tanh(self.sums(x, hidden)),)
+        return (torch.tanh(self.preactivations(x, hidden)),)
 
 
 class LSTM(Cell):
@@ -85,7 +87,7 @@ class LSTM(Cell):
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """Return the hidden state and the memory after the token with the vector `x`."""
         hidden, memory = state
-        i, f, g, o = self.sums(x, hidden).chunk(4, dim=-1)  # each [batch, hidden]
+        i, f, g, o = self.preactivations(x, hidden).chunk(4, dim=-1)  # each [batch, hidden]
         memory = self.forget_gate(f) * memory + self.input_gate(i) * self.candidate(g)
         return self.output_gate(o) * torch.tanh(memory), memory
 
@@ -154,7 +156,7 @@ class Recurrent(nn.Module):
         if not x.shape[1]:
             raise ValueError("the text is empty; a recurrent network needs at least one position")
         if not states:
-            states = [cell.start(x) for cell in self.cells]  # type: ignore[operator]
+            states = [cell.initial_state(x) for cell in self.cells]  # type: ignore[operator]
         check_entries(states, len(self.cells))
         numbers, ends = range(len(self.cells)), []
         for first in numbers[:: self.directions]:
@@ -170,11 +172,11 @@ def _run(
     cell: nn.Module, x: Tensor, state: State, mask: Tensor | None, backward: bool
 ) -> tuple[Float[Tensor, "batch position hidden"], State]:
     """Run one cell over all positions; outputs are in the order of the text, whatever the direction."""
-    is_word = [None] * x.shape[1] if mask is None else mask.unsqueeze(-1).unbind(1)
-    steps = list(zip(x.unbind(1), is_word, strict=True))
+    is_token = [None] * x.shape[1] if mask is None else mask.unsqueeze(-1).unbind(1)
+    steps = list(zip(x.unbind(1), is_token, strict=True))
     outputs = []
-    for word, real in reversed(steps) if backward else steps:
-        after = cell(word, state)
-        state = after if real is None else tuple(torch.where(real, *pair) for pair in zip(after, state))
+    for vector, is_real in reversed(steps) if backward else steps:
+        after = cell(vector, state)
+        state = after if is_real is None else tuple(torch.where(is_real, *pair) for pair in zip(after, state))
         outputs.append(state[0])
     return torch.stack(outputs[::-1] if backward else outputs, dim=1), state

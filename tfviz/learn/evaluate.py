@@ -13,7 +13,7 @@ from tfviz.extras import extra
 from tfviz.hugging_face import shifts_labels
 from tfviz.learn.batch import Batch, check_batch, map_tensors
 from tfviz.learn.batch_checks import check_labelled, check_labels, note_inputs, unpack
-from tfviz.learn.losses import HF_IGNORE_INDEX, Loss, default
+from tfviz.learn.losses import HF_IGNORE_INDEX, Loss, default_loss
 from tfviz.learn.state_tensors import unwrap
 from tfviz.logits import extract_logits
 from tfviz.validation import check_callable
@@ -42,7 +42,7 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
         yield device
 
 
-def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default) -> float:
+def loss(model: nn.Module, batches: Iterable[Batch], loss: Loss = default_loss) -> float:
     """Return the mean loss over all predictions in `batches`, in eval mode; for language models, in nats per token.
 
     Args:

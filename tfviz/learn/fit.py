@@ -15,7 +15,7 @@ from tfviz.indexed_batches import Batches
 from tfviz.learn import checkpoint
 from tfviz.learn.batch import Batch, Epochs, length
 from tfviz.learn.batch_checks import check_optimizer_of, check_trainable
-from tfviz.learn.losses import Loss, default
+from tfviz.learn.losses import Loss, default_loss
 from tfviz.learn.optimizers import muon
 from tfviz.learn.prepared_model import PreparedModel
 from tfviz.learn.run_description import describe_run
@@ -61,7 +61,7 @@ def fit(
     lr: float | None = None,
     schedule: Schedule | None = None,
     optimizer: torch.optim.Optimizer | None = None,
-    loss: Loss = default,
+    loss: Loss = default_loss,
     max_grad_norm: float = 1.0,
     device: str | torch.device | None = None,
     precision: str | None = None,

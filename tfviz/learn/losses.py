@@ -24,7 +24,7 @@ __all__ = [
     "SegmentRecurrentLoss",
     "adversarial",
     "classification",
-    "default",
+    "default_loss",
     "masked_lm",
     "model_loss",
     "next_token",
@@ -38,7 +38,7 @@ UNUSED_IGNORE_INDEX = -(2**63)  # PyTorch's default, -100, could be among the la
 HF_IGNORE_INDEX = -100  # Hugging Face's label for positions without a prediction
 
 
-def default(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
+def default_loss(model: nn.Module, batch: Batch) -> tuple[Tensor, int | Tensor]:
     """Compute `model_loss` of a mapping with labels, and `next_token` of other batches."""
     return model_loss(model, batch) if isinstance(batch, Mapping) else next_token(model, batch)
 
@@ -83,7 +83,7 @@ def translation(label_smoothing: float = 0.0) -> Loss:
         label_smoothing: share of the probability that is spread evenly over all tokens (Szegedy et al. 2016, section
             7); 0 or more, and below 1.
     """
-    checks.fraction(label_smoothing=label_smoothing)
+    checks.fraction_below_one(label_smoothing=label_smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = unpack(batch, "source", "target")

@@ -107,9 +107,10 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
-    """Return approximately U V^T of each matrix U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
+    """Return approximately U V^T of each matrix U S V^T by Newton-Schulz.
 
-    This holds for singular values above 0.001 of the norm. The polynomials are computed in the small product X X^T.
+    Singular values from 0.001 of the norm on become 0.408 to 1.576 (measured); smaller ones become up to 413 times as
+    large. The polynomials are computed in the small product X X^T.
     Rounding to the 10 bits of a GPU's TF32 changes singular values by about 1%. The 7 bits of bfloat16 are too coarse,
     so autocast is disabled.
     """

@@ -226,7 +226,7 @@ LAYER_COUNT_CHECK = integer(maximum=100)
 COMMON_CHECKS: dict[str, Check] = {
     "layers": LAYER_COUNT_CHECK, "blocks": LAYER_COUNT_CHECK, "rounds": LAYER_COUNT_CHECK,
     "dim": integer(multiple_of=(2, "heads")),
-    "dropout": lambda name, value, values: checks.fraction(**{name: value}),
+    "dropout": lambda name, value, values: checks.fraction_below_one(**{name: value}),
     "seed": integer(0, 10**9), "trainings": integer(maximum=9),
 }  # fmt: skip
 TRANSLATION_CHECKS: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}

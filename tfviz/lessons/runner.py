@@ -167,10 +167,10 @@ def _check_titles(runs: Sequence[Run]) -> None:
 def _reuse(run: Run, out: Path) -> None:
     """Reuse the outcome of an earlier run that succeeded and had the same fingerprint."""
     with suppress(OSError, ValueError):
-        earlier = notebooks.read(run.path(out, ".ipynb"))
-        record = earlier.metadata.get("tfviz", {})
+        executed = notebooks.read(run.path(out, ".ipynb"))
+        record = executed.metadata.get("tfviz", {})
         if record.get("fingerprint") == run.fingerprint:
-            run.outcome = outcome(earlier, "unchanged", record["seconds"])
+            run.outcome = outcome(executed, "unchanged", record["seconds"])
             click.echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
 
 

@@ -3,6 +3,7 @@
 The modules of a capture, in the order of the data flow:
 
     capture       opens a tracer; captured holds what it recorded, a mapping from sites to tensors
+    capture_state what the parts of one capture share
     tracer        observes the forward of each module (module_stack) and each torch call (torch_modes)
     fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
                   external_kernels, multi_head)
@@ -10,6 +11,7 @@ The modules of a capture, in the order of the data flow:
     axes          identifies the batch, head, query and key axes
     chunk_tracker positions of weights that cover a chunk of a text or a window of a picture (text_chunks)
     recorder      edits a tensor, then stores it as numbers (quantization) or lazily (lazy, key_ranges)
+    device_sync   reads values of tensors with few synchronizations of the device
     key_signatures
                   signatures of each invocation's keys, by which the invocations of one generated text are matched
 

@@ -25,7 +25,7 @@ class LSTMNCell(LSTM):
         super().__init__(dim, hidden)
         self.attention = AdditiveAttention(dim + hidden, hidden, hidden, bias=False)
 
-    def start(self, x: Float[Tensor, "batch ..."]) -> State:
+    def initial_state(self, x: Float[Tensor, "batch ..."]) -> State:
         """Return the initial state, with empty keys and an empty tape.
 
         The hidden state and the summary are zeros `[batch, hidden]`, the keys are `[batch, 0, hidden]`, and the tape is

@@ -125,7 +125,7 @@ class Seq2Seq(nn.Module):
     def _start(self, decoder: DecoderState, memory: EncoderOutput, targets: int) -> None:
         """Set the state before the first token, for `targets` targets of each source, and compute the keys."""
         state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(targets, dim=0)
-        decoder.state = (state, *self.decoder.start(state)[1:])
+        decoder.state = (state, *self.decoder.initial_state(state)[1:])
         decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
 
     def _context(self, state: Tensor, keys: Tensor | None, memory: EncoderOutput) -> Float[Tensor, "batch both"]:

@@ -24,8 +24,7 @@ class Program:
     """An exported model or function, which runs in a page without Python.
 
     A program can name only the operations of `SUPPORTED_OPERATORS`, and its parts are validated when it is constructed.
-    So it is
-    safe to run a program from an untrusted source: it only computes with its tensors.
+    So it is safe to run a program from an untrusted source: it only computes with its tensors.
 
     Attributes:
         spec: the specification, plain values. `lengths`: the minimum and maximum of each dynamic length, None for no

@@ -3,11 +3,13 @@
 An analysis of a prompt returns a `Table`: numbers with a name for each axis, a label for each position on it, and a
 unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
 
-    patching        put activations of one run into another (patch_sweep; partial_results stores long sweeps)
+    patching        put activations of one run into another (patch_sweep, patch_sources; partial_results stores long
+                    sweeps)
     path_patching   the same, only through chosen later heads (path_sweep)
     means           mean activations over a data set, for mean ablation
     lens            the logit lens: the prediction of each layer, or a metric of it
-    attribution     the contribution of each part to a logit (residual_terms splits the residual stream into terms)
+    attribution     the contribution of each part to a logit (residual_terms splits the residual stream into terms;
+                    frozen_norm makes a norm linear)
     aggregation     statistics of any measure over a data set (collate, statistics, resumable_statistics)
     head_weights    W_Q, W_K, W_V and W_O of each head, and the composition of heads (head_responses)
     heads           head scores over a data set (aligned_texts)
@@ -15,10 +17,10 @@ unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
     training_maps   attention maps during training
     map_store       many attention maps in one folder
 
-Shared modules: `inputs` (the arguments of a model's call), `metrics`, `sites`, `patch_targets`, `block_replay` (skips
-blocks whose output cannot change) and `partial_forward` (computes only what the metric reads; `last_position`,
-`token_logits`). `aggregate` measures each batch by `batch_statistics`, in this process or on the workers of a Dask
-cluster (`cluster`).
+Shared modules: `table` (`table_labels`), `inputs` (the arguments of a model's call; `check_prompts`, `padding`),
+`metrics`, `sites`, `patch_targets`, `block_replay` (skips blocks whose output cannot change) and `partial_forward`
+(computes only what the metric reads; `last_position`, `token_logits`). `aggregate` measures each batch by
+`batch_statistics`, in this process or on the workers of a Dask cluster (`cluster`).
 """
 
 from tfviz.study.aggregation import aggregate

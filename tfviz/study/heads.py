@@ -51,7 +51,7 @@ class HeadScores:
         self.kinds = check_kinds(kinds)
         self.ignore_first_key = ignore_first_key
         by_position = [kind for name, kind in SCORE_KINDS.items() if name not in TOKEN_KINDS]
-        self._compares_words = any(kind not in by_position for kind in self.kinds.values())
+        self._compares_tokens = any(kind not in by_position for kind in self.kinds.values())
 
     def __repr__(self) -> str:
         return f"HeadScores({list(self.kinds)}, ignore_first_key={self.ignore_first_key})"
@@ -103,7 +103,7 @@ class HeadScores:
         try:
             ids = ids_at(inputs, site)
         except ValueError:
-            if self._compares_words:
+            if self._compares_tokens:
                 raise
             length = captured.shapes[site][-1]
             return (0, length), torch.zeros(inputs.size, length, dtype=torch.long, device=inputs.tensors[0].device)

@@ -48,9 +48,9 @@ class PartialResults:
         """Return the indices from `first` to `stop - 1` whose values are not computed yet."""
         return [index for index in range(first, stop) if self.values[index].isnan().any()]
 
-    def add(self, numbers: Iterable[int], values: Tensor) -> None:
+    def add(self, indices: Iterable[int], values: Tensor) -> None:
         """Store values at indices of the first axis; write the file if the last write was over 5 seconds ago."""
-        self.values[list(numbers)] = values.to(self.values)
+        self.values[list(indices)] = values.to(self.values)
         if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
             self.write()
 

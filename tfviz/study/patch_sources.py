@@ -52,7 +52,7 @@ def replacement(
     if source == "zero":
         return clean.new_zeros(()).expand(clean.shape)
     if source == "mean":
-        return _mean_of_words(clean, tokens)
+        return _mean_of_tokens(clean, tokens)
     if source == "resample":
         if not bool(tokens.all()):
             raise ValueError(
@@ -64,7 +64,7 @@ def replacement(
     return clean
 
 
-def _mean_of_words(
+def _mean_of_tokens(
     activation: Float[Tensor, "batch *head position dim"], tokens: Bool[Tensor, "batch position"]
 ) -> Float[Tensor, "batch *head position dim"]:
     """Return the mean over the texts at each position, without padding; where all is padding, the activation itself."""

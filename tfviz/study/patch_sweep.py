@@ -135,7 +135,7 @@ class Sweep:
         return Table(values.movedim(0, -1).reshape([len(labels) for labels in axes.values()]), axes, unit, title, notes)
 
     @property
-    def texts_at_once(self) -> int:
+    def texts_per_run(self) -> int:
         """The default number of texts in one run, which depends on the device; at least those of the prompt."""
         positions = POSITIONS_PER_RUN.get(self.base.tensors[0].device.type, DEFAULT_POSITIONS_PER_RUN)
         return max(self.base.size, positions // self.sites[0].positions)

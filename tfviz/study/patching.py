@@ -115,7 +115,7 @@ def patch(
         if kind == "gradient":
             values = sweep.estimate()
         else:
-            texts = batch_size or sweep.texts_at_once
+            texts = batch_size or sweep.texts_per_run
             shown = [*(value for prompt in inputs.values() for value in prompt.tensors), *(means or {}).values()]
             patched = sweep.targets, sweep.heads, sweep.patch_targets.positions
             results = PartialResults(

@@ -94,7 +94,7 @@ def patch_path(
     held = [frozen] if isinstance(frozen, str) else list(frozen)
     with eval_mode(model):
         sweep = PathSweep(model, inputs, metric, sending, source, held, receiving, each, positions, tokens)
-        texts = batch_size or sweep.texts_at_once
+        texts = batch_size or sweep.texts_per_run
         results = PartialResults(None, sweep.shape, "")
         values = sweep.measure(texts, results, progress)
     warn_of_constant(values, inputs, sweep.baselines)

@@ -99,17 +99,16 @@ class ByteTokenizer:
         return "ByteTokenizer()"
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
-        """Return the bytes of `text` in UTF-8.
+        """Return the bytes of `text` in UTF-8; U+DC80 to U+DCFF stand for bytes, as in Python's `surrogateescape`.
 
         Raises:
-            ValueError: the text holds a lone surrogate.
+            ValueError: the text holds another lone surrogate.
         """
         try:
             raw = check_text(text).encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
-            raise ValueError(
-                f"character {error.start} is a lone surrogate, U+D800 to U+DFFF, which is not text"
-            ) from error
+            code = ord(text[error.start])
+            raise ValueError(f"character {error.start} is U+{code:04X}, a lone surrogate, which is not text") from error
         return torch.from_numpy(numpy.frombuffer(raw, dtype=numpy.uint8).astype(numpy.int64))
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:

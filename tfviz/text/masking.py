@@ -27,7 +27,7 @@ class TokenDropout(EndlessBatches):
     """
 
     def __init__(self, batches: Batches, p: float, *, seed: int = 0):
-        checks.fraction(p=p)
+        checks.fraction_below_one(p=p)
         checks.seed(seed)
         self.batches, self.p, self.seed = batches, p, seed
 

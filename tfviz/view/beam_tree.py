@@ -24,10 +24,10 @@ MAX_NODES = 1500
 class Beam(Protocol):
     """A step of beam search, as `generate.beam.steps` yields it, with the hypotheses sorted best first.
 
-    `texts` are token ids, [batch, width, position]; `parents`, `ended` and `scores` are [batch, width].
+    `sequences` are token ids, [batch, width, position]; `parents`, `ended` and `scores` are [batch, width].
     """
 
-    texts: Tensor
+    sequences: Tensor
     parents: Tensor
     ended: Tensor
 
@@ -60,10 +60,10 @@ def tree(
     steps, (batch, width) = len(beams), beams[0].parents.shape
     if not 0 <= batch_index < batch:
         raise IndexError(f"batch_index is {batch_index}; the batch has {batch} texts, from 0 to {batch - 1}")
-    if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
+    if any(beam.sequences.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
-    max_id = max(int(beam.texts[batch_index].max()) for beam in beams)
+    max_id = max(int(beam.sequences[batch_index].max()) for beam in beams)
     if max_id >= len(tokens):
         raise ValueError(
             f"there are {len(tokens)} tokens, and the texts hold the id {max_id}; give a token for each id"
@@ -88,7 +88,8 @@ def tree(
         set_title(figure, title)
         return figure
 
-    best = " ".join(tokens[token] for token in beams[-1].texts[batch_index, 0, 1:].tolist() if token)
+    padding = sum(bool(beam.ended[batch_index, rank]) for beam, rank in zip(beams[:-1], winner))  # after the end token
+    best = " ".join(tokens[token] for token in beams[-1].sequences[batch_index, 0, 1 : steps - padding + 1].tolist())
     score = format_fixed(float(beams[-1].scores[batch_index, 0]), 2)
     return StaticFigure(draw, f"{title}\nof {format_count(width, 'text')} at each step the best is: {best} ({score})")
 
@@ -135,7 +136,7 @@ def _draw_node(
         if step == last:
             axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
-    token = tick_labels([tokens[int(beam.texts[place][-1])]])[0]
+    token = tick_labels([tokens[int(beam.sequences[place][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}

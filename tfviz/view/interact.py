@@ -11,7 +11,7 @@ from tfviz.portable.program import serialize_programs
 from tfviz.schema import describe
 from tfviz.view.documents.interact import ResultSpec
 from tfviz.view.draw import AXIS_COUNTS, Drawing
-from tfviz.view.instrument.bound_function import BoundFunction
+from tfviz.view.instrument.bound_function import REMEDY, BoundFunction
 from tfviz.view.instrument.results import instrument_document, result_specs, squeeze_leading, static_figure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
@@ -19,6 +19,8 @@ from tfviz.view.studio.build import examples_spec
 
 if TYPE_CHECKING:
     from tfviz.view.instrument.widget import FunctionWidget
+
+MAX_WEIGHT_BYTES = 24e6  # of all weights of one view in a page
 
 
 def interact(
@@ -55,8 +57,8 @@ def interact(
 
     Raises:
         TypeError: a control is invalid, or has no argument; an argument has neither a control nor a default.
-        ValueError: the function cannot be exported (the message gives the reason), or a result cannot be drawn as
-            specified in `draw`.
+        ValueError: the function cannot be exported (the message gives the reason), its weights are over 24 MB, or a
+            result cannot be drawn as specified in `draw`.
         LookupError: `draw` names a result or a control that does not exist.
         Exception: the function raises an exception for the initial values of the controls.
     """
@@ -74,12 +76,18 @@ def interact(
         error.add_note(f"{bound.name} was called with what its controls begin with: {starts}")
         raise
     programs = bound.programs()
+    documents, data = serialize_programs(programs)
+    if len(data) > MAX_WEIGHT_BYTES:
+        raise ValueError(
+            f"{bound.name} has {len(data):,} bytes of weights, and a page has room for "
+            f"{MAX_WEIGHT_BYTES:,.0f}: {REMEDY}"
+        )
     every = {key: program(*bound.inputs(bound.start)) for key, program in programs.items()}
     first = every[bound.key(bound.start)]
     panels = result_specs(first, dict(draw or {}), bound.controls)
     for other in every.values():
         _check_same_axes(first, other, panels)
-    blobs, (documents, data) = BlobStore(), serialize_programs(programs)
+    blobs = BlobStore()
     document = instrument_document(bound, title, panels)
     document["examples"] = proposed
     document |= {"programs": documents, "data": blobs.add(data)}

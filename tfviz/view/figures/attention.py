@@ -17,7 +17,7 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import downsampling
-from tfviz.view.figures import heads as renderer
+from tfviz.view.figures import heads as head_figures
 from tfviz.view.figures.formatting import format_count, format_map_size, format_number, maps_size, sheet_size, shorten
 from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.figures.palette import DPI
@@ -84,7 +84,7 @@ def heads(
         ]
         layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in shown_layers]
         extent = (side, side * min(2.0, max(0.5, queries / keys)))
-        return renderer.head_grid(
+        return head_figures.head_grid(
             HeadGrid(grid, layer_names, [named[head] for head in shown_heads], extent, labelled, title)
         )
 
@@ -186,14 +186,15 @@ def compare(
     if a.shape != b.shape:
         sizes = " and ".join(format_map_size(*weights.shape) for weights, _ in pair)
         return StaticFigure(
-            lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: no difference, since their sizes differ"
+            lambda: head_figures.side_by_side(panels, title),
+            f"{title}\n{sizes}: no difference, since their sizes differ",
         )
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
     was, now = (format_number(float(weights[row, column])) for weights in (a, b))
     finding = f"{first.query_tokens[row]!r} looks at {first.key_tokens[column]!r}: {was}, then {now}"
     summary = f"{title}\n{format_map_size(*a.shape)}; the greatest difference: {finding}"
-    return StaticFigure(lambda: renderer.side_by_side(panels, title), summary)
+    return StaticFigure(lambda: head_figures.side_by_side(panels, title), summary)
 
 
 def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
@@ -248,7 +249,7 @@ def steps(
         title += f" ({len(shown)} of {len(every)} frames)"
     sizes = " to ".join(f"{format_map_size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
     summary = f"{title}\n{format_count(len(every), 'step')}, from {sizes}"
-    return StaticFigure(lambda: renderer.small_multiples(shown, title), summary)
+    return StaticFigure(lambda: head_figures.small_multiples(shown, title), summary)
 
 
 def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:

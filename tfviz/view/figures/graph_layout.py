@@ -52,8 +52,8 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Gr
     layer_of = _layers(parents)
     nodes, chains = list(boxes), []
     above: list[list[int]] = [[] for _ in boxes]  # for each node, its neighbours in the layer above
-    for child, its in enumerate(parents):
-        for parent in its:
+    for child, node_parents in enumerate(parents):
+        for parent in node_parents:
             chain = [parent]
             for layer in range(layer_of[parent] + 1, layer_of[child]):  # a bend in each layer that the edge passes
                 nodes.append(Box(6.0, 0.0))
@@ -81,10 +81,10 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Gr
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
     """Return each node's layer: one below its lowest parent; without parents, one above its highest child."""
     layers: list[int] = []
-    for its in parents:
-        layers.append(1 + max((layers[parent] for parent in its), default=-1))
+    for node_parents in parents:
+        layers.append(1 + max((layers[parent] for parent in node_parents), default=-1))
     for node in reversed(range(len(parents))):
-        children = [layers[child] for child, its in enumerate(parents) if node in its]
+        children = [layers[child] for child, node_parents in enumerate(parents) if node in node_parents]
         if not parents[node] and children:
             layers[node] = min(children) - 1
     return layers
@@ -95,7 +95,7 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
     layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
     for node, layer in enumerate(layer_of):
         layers[layer].append(node)
-    below = [[child for child, its in enumerate(above) if node in its] for node in range(len(above))]
+    below = [[child for child, node_parents in enumerate(above) if node in node_parents] for node in range(len(above))]
     for sweep in range(SWEEP_COUNT):
         links = below if sweep % 2 else above
         for row in reversed(layers) if sweep % 2 else layers:
@@ -120,20 +120,20 @@ def _main_links(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     and neither descends from the other (such as the query and the key of scores), there is no main link: the box is
     centred below its parents.
     """
-    uses = Counter(parent for its in parents for parent in its)
+    uses = Counter(parent for node_parents in parents for parent in node_parents)
     ancestors: list[set[int]] = []
-    for its in parents:
-        ancestors.append(set(its).union(*(ancestors[parent] for parent in its)))
+    for node_parents in parents:
+        ancestors.append(set(node_parents).union(*(ancestors[parent] for parent in node_parents)))
     main: dict[int, int] = {}
-    for child, its in enumerate(parents):
-        streams = [parent for parent in its if parents[parent] or uses[parent] > 1] or its[:1]
+    for child, node_parents in enumerate(parents):
+        streams = [parent for parent in node_parents if parents[parent] or uses[parent] > 1] or node_parents[:1]
         for first in streams[:1]:
             alike = [
                 other for other in streams
                 if first not in ancestors[other] | {other} and other not in ancestors[first]
                 and ancestors[first] & ancestors[other]
             ]  # fmt: skip
-            if not alike and (len(its) > 1 or uses[first] == 1):
+            if not alike and (len(node_parents) > 1 or uses[first] == 1):
                 main[first] = child
     return set(main.items())
 
@@ -217,9 +217,9 @@ def _separate(
     for place, offset in enumerate(offsets):
         pool, mean, weight = [place], wanted[place] - offset, weights[place]
         while pools and pools[-1][1] > mean:
-            others, its, more = pools.pop()
-            mean = (mean * weight + its * more) / (weight + more)
-            pool, weight = [*others, *pool], weight + more
+            pool_before, mean_before, weight_before = pools.pop()
+            mean = (mean * weight + mean_before * weight_before) / (weight + weight_before)
+            pool, weight = [*pool_before, *pool], weight + weight_before
         pools.append((pool, mean, weight))
     for pool, mean, _ in pools:
         for place in pool:

@@ -24,7 +24,6 @@ MAX_PROGRAMS = 24  # of one view, which has one for each combination of Python v
 EXAMPLE_LENGTHS = (5, 7, 11, 13, 17, 19)
 REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
 MAX_PURPOSE_LENGTH = 200  # characters of the instruction
-MAX_WEIGHT_BYTES = 24e6  # of all weights of one view in a page
 
 
 class BoundFunction:
@@ -94,7 +93,7 @@ class BoundFunction:
         """Return a program for each combination of Python values, by `key`.
 
         Raises:
-            ValueError: the function cannot be exported, or its programs are too many or too large.
+            ValueError: the function cannot be exported, or its programs are too many.
         """
         choices = {name: self.controls[name].values or [] for name in self.discrete}
         if (count := math.prod(map(len, choices.values()))) > MAX_PROGRAMS:
@@ -108,13 +107,6 @@ class BoundFunction:
         for indices in keys:
             fixed = {name: values[index] for (name, values), index in zip(choices.items(), indices)}
             programs[".".join(map(str, indices))] = self._export(fixed)
-        if (
-            size := sum({id(t): t.nbytes for one in programs.values() for t in one.tensors.values()}.values())
-        ) > MAX_WEIGHT_BYTES:
-            raise ValueError(
-                f"{self.name} has {size:,.0f} bytes of weights, and a page has room for "
-                f"{MAX_WEIGHT_BYTES:,.0f}: {REMEDY}"
-            )
         return programs
 
     def _export(self, fixed: Mapping[str, Any]) -> Program:
