@@ -387,7 +387,7 @@ def selected_head(page):
     """The sentence above the sheet, and the name of the map beside it, if there is one."""
     inner = page.locator(".overview .panels:visible canvas")
     name = inner.get_attribute("aria-label").partition(":")[0] if inner.count() else None
-    return plain(page.locator(".finding").inner_text()), name
+    return plain(page.locator(".finding.of-sheet").inner_text()), name
 
 
 @pytest.mark.parametrize(("width", "beside"), [(1280, True), (560, None), (480, False)])
@@ -415,6 +415,19 @@ def test_overview_describes_hovered_head_and_shows_its_map_if_it_fits(open_view,
     page.mouse.move(0, 0)
     wait_until_drawn(page)
     assert selected_head(page) == first
+
+
+def test_one_head_is_described_from_its_strongest_or_locked_query(open_view):
+    weights = torch.tensor([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7], [0.2, 0.6, 0.2]])
+    page = open_view(view.head(AttentionMaps(weights[None, None], list("abc")), 0, 0))
+    finding = page.locator(".finding:not(.of-sheet)")
+    assert plain(finding.inner_text()) == "“b” looks most at “c”: 70% of its attention."
+    page.locator("canvas").focus()
+    press(page, "ArrowDown", "ArrowDown", "Space")
+    assert plain(finding.inner_text()) == "“c” looks most at “b”: 60% of its attention."
+    outlined = view.head(AttentionMaps(weights[None, None], list("abc")), 0, 0, outlined=[(0, 1)])
+    page = open_view(outlined)
+    assert plain(page.locator(".finding:not(.of-sheet)").inner_text()).startswith("“a” looks most at itself: 50%")
 
 
 def test_pattern_buttons_select_matching_heads(open_view):

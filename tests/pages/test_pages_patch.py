@@ -139,7 +139,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
     click(page, "Redo", "Without the patch")
     assert bars(page) == before
     box = canvas(page, HEADS).bounding_box()
-    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] - 20)
+    page.mouse.click(box["x"] + 90, box["y"] + box["height"] - 20)
     wait_until_idle(page)
     heads = study_patch(model, "*.output_heads")
     assert sentence(page).startswith("Layer 1, head ")

@@ -117,7 +117,7 @@ def test_save_rejects_unknown_suffix(tmp_path, name):
 
 
 NASTY_TITLE = '</title> "&" {x}'
-LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\("
+LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\((?!\\?[\"']data:)"
 
 
 def test_figure_html_is_self_contained_and_escaped(tmp_path):
