@@ -398,12 +398,12 @@ def start_run(books, out, mark, changes=""):
 
 
 def marked_processes(mark):
-    """The commands of all processes that descend from the run, whosoever's children they are by now."""
-    found = []
+    """All processes that descend from the run, whosoever's children they are by now, and their commands."""
+    found = {}
     for process in psutil.process_iter():
         try:  # it may end between two questions
             if process.environ().get("TFVIZ_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(" ".join(process.cmdline()))
+                found[process] = " ".join(process.cmdline())
         except psutil.Error:
             continue
     return found
@@ -411,12 +411,12 @@ def marked_processes(mark):
 
 def report_and_kill(mark, run):
     """End what is left of a run, and return its processes and the stacks of their threads."""
-    left = [(one.pid, one.ppid(), one.status(), one.cmdline()[:4]) for one in marked_processes(mark)]
-    for pid, *_ in left:
-        os.kill(pid, signal.SIGABRT)  # faulthandler prints the stacks
-    time.sleep(5)
-    for one in marked_processes(mark):
-        one.kill()
+    left = marked_processes(mark)
+    for signals in (signal.SIGABRT, signal.SIGKILL):  # for the first, faulthandler prints the stacks
+        for process in marked_processes(mark):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signals)
+        time.sleep(5)
     return left, run.communicate()[0]
 
 
@@ -425,6 +425,22 @@ def wait_until(condition):
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def endless_run(tmp_path, changes=""):
+    """A run of one lesson that has begun and does not end, and the mark of its processes."""
+    books, out = tmp_path / "books", tmp_path / "out"
+    books.mkdir()
+    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
+    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(tmp_path / 'go')!r}")
+    mark = uuid.uuid4().hex
+    run = start_run(books, out, mark, changes)
+    wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
+    return run, mark
+
+
+def workers(run):
+    return [child for child in psutil.Process(run.pid).children() if child.children()]  # the resource tracker has none
 
 
 @posix
@@ -487,23 +503,16 @@ def test_run_that_is_interrupted_while_it_reports_leaves_no_processes(tmp_path, 
         "ipykernel_launcher",
         "time.sleep(600)",
     )  # multiprocessing's resource tracker lives on, as these tests do
-    wait_until(lambda: not [one for one in marked_processes(mark) if any(name in one for name in kernels)])
+    wait_until(lambda: not [one for one in marked_processes(mark).values() if any(name in one for name in kernels)])
     assert held.tb is not None
     assert "stopped" in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
 
 
 @posix
 def test_interrupt_kills_worker_that_does_not_end(tmp_path):
-    books, out, go = (tmp_path / name for name in ("books", "out", "go"))
-    books.mkdir()
-    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
-    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
-    mark = uuid.uuid4().hex
-    run = start_run(books, out, mark, "runner.GRACE_SECONDS = 0.5")
-    wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
-    for worker in psutil.Process(run.pid).children():
-        if worker.children():
-            worker.suspend()  # it reads no pipe and handles no signal
+    run, mark = endless_run(tmp_path, "runner.GRACE_SECONDS = 0.5")
+    for worker in workers(run):
+        worker.suspend()  # it reads no pipe and handles no signal
     run.send_signal(signal.SIGINT)
     output, _ = run.communicate(timeout=180)
     assert "run the same command again" in output
@@ -512,16 +521,9 @@ def test_interrupt_kills_worker_that_does_not_end(tmp_path):
 
 @posix
 def test_terminated_worker_ends_its_kernel_and_subprocesses(tmp_path):
-    books, out, go = (tmp_path / name for name in ("books", "out", "go"))
-    books.mkdir()
-    (books / "presets.yaml").write_text("cpu: {}", encoding="utf-8")
-    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
-    mark = uuid.uuid4().hex
-    run = start_run(books, out, mark)
-    wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
-    for worker in psutil.Process(run.pid).children():
-        if worker.children():  # multiprocessing's resource tracker has none
-            worker.terminate()
+    run, mark = endless_run(tmp_path)
+    for worker in workers(run):
+        worker.terminate()
     output, _ = run.communicate(timeout=180)
     assert "01_one: failed" in output
     assert "worker failed" in output

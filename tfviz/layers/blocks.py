@@ -1,6 +1,7 @@
 """Transformer blocks: attention and a feed-forward network, each in a residual branch with a norm."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,8 +25,13 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
     return norm(x + branch(x))
 
 
-def final_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
-    """Return the final norm of a stack of blocks if `residual` is `pre_norm`, otherwise the identity."""
+def final_norm(
+    dim: int, residual: Residual = pre_norm, norm: Callable[[int], nn.Module] = nn.LayerNorm, **block: Any
+) -> nn.Module:
+    """Return the final norm of a stack of blocks if `residual` is `pre_norm`, otherwise the identity.
+
+    It takes the arguments of the blocks, `block` among them, which it does not need.
+    """
     return norm(dim) if residual is pre_norm else nn.Identity()
 
 

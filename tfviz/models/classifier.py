@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers import Block, TokenEmbedding, masks, positions, pre_norm
+from tfviz.layers import Block, TokenEmbedding, masks, positions
 from tfviz.layers.blocks import final_norm, stack
 from tfviz.shapes import Bool, Float, Int
 
@@ -90,7 +90,7 @@ class Classifier(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
+        self.norm = final_norm(dim, **block)
         self.to_logits = nn.Linear(dim, classes)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import checks
-from tfviz.layers import Block, KVCache, TokenEmbedding, masks, positions, pre_norm
+from tfviz.layers import Block, KVCache, TokenEmbedding, masks, positions
 from tfviz.layers.attention import AttentionMask
 from tfviz.layers.blocks import final_norm, init_weights, stack
 from tfviz.layers.cache import check_entries
@@ -53,7 +53,7 @@ class GPT(nn.Module):
         self.positions = positions(context, dim, heads)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
+        self.norm = final_norm(dim, **block)
         init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output matrix
 

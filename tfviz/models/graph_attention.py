@@ -5,7 +5,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.layers import Block, masks, pre_norm
+from tfviz.layers import Block, masks
 from tfviz.layers.blocks import final_norm, stack
 from tfviz.shapes import Bool, Float
 
@@ -43,7 +43,7 @@ class GraphAttention(nn.Module):
         checks.fits_memory(classes=classes, dim=dim)
         self.input = nn.Linear(features, dim)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
-        self.norm = final_norm(dim, block.get("residual", pre_norm), block.get("norm", nn.LayerNorm))
+        self.norm = final_norm(dim, **block)
         self.output = nn.Linear(dim, classes)
 
     def forward(

@@ -64,9 +64,8 @@ class Transformer(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.encoder = stack(layers, lambda: Block(dim, heads, **block))
         self.decoder = stack(layers, lambda: DecoderBlock(dim, heads, **block))
-        norm = block.get("norm", nn.LayerNorm)
-        self.encoder_norm = final_norm(dim, residual, norm)
-        self.decoder_norm = final_norm(dim, residual, norm)
+        self.encoder_norm = final_norm(dim, **block)
+        self.decoder_norm = final_norm(dim, **block)
         self._init_weights()
         if residual is pre_norm:
             shrink_branches(self)

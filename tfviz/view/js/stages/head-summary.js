@@ -129,6 +129,12 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
   return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
 }
 
+/** Return the query with the largest weight, the first of equal ones. @param {Grid} grid */
+function sharpestQuery(grid) {
+  const largest = grid.rows.map((_, query) => grid.at(query, Math.max(0, topKeyOf(grid, query))));
+  return largest.indexOf(Math.max(...largest));
+}
+
 /**
  * Describe what one query looks at most, by default that with the largest weight; empty where numbers are no weights.
  * @param {Grid} grid
@@ -136,9 +142,7 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
  */
 export function strongestQuerySentence(grid, query) {
   if (!summaryOf(grid)) return "";
-  const strongest = grid.rows.map((_, row) => grid.at(row, Math.max(0, topKeyOf(grid, row))));
-  const row = query ?? strongest.indexOf(Math.max(...strongest));
-  return querySentence(grid, row, (word) => `${word} looks`);
+  return querySentence(grid, query ?? sharpestQuery(grid), (word) => `${word} looks`);
 }
 
 /**
