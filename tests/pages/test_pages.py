@@ -425,6 +425,12 @@ def test_one_head_is_described_from_its_strongest_or_locked_query(open_view):
     page.locator("canvas").focus()
     press(page, "ArrowDown", "ArrowDown", "Space")
     assert plain(finding.inner_text()) == "“c” looks most at “b”: 60% of its attention."
+    free = torch.tensor([[1.0, 0.0, 0.0], [0.4, 0.6, 0.0], [0.1, 0.2, 0.7]])  # “a” may look at itself alone
+    causal = AttentionMaps(free[None, None], list("abc"), mask=torch.ones(3, 3).tril().bool())
+    page = open_view(view.head(causal, 0, 0))
+    assert plain(page.locator(".finding:not(.of-sheet)").inner_text()).startswith("“c” looks most at itself: 70%")
+    page = open_view(view.head(causal, 0, 0, outlined=[1]))
+    assert plain(page.locator(".finding:not(.of-sheet)").inner_text()).startswith("“b” looks most at itself: 60%")
     outlined = view.head(AttentionMaps(weights[None, None], list("abc")), 0, 0, outlined=[(0, 1)])
     page = open_view(outlined)
     assert plain(page.locator(".finding:not(.of-sheet)").inner_text()).startswith("“a” looks most at itself: 50%")

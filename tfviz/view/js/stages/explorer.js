@@ -27,7 +27,7 @@ import { TiledGrid } from "../base/tiled-grid.js";
  *   mark(layer: number, head: number): void,
  * }} Handlers
  */
-/** @import { HeadMode, HeadsState } from "../documents.js" */
+/** @import { Divider, HeadMode, HeadsState } from "../documents.js" */
 /** @import { HeadMaps } from "../controls/head-choice.js" */
 /** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.js" */
 
@@ -245,7 +245,8 @@ export class Explorer {
       this.frame.width,
     );
     this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
-    if (panels.length === 1) this.showFinding(panels[0].grid, within.rows.at(-1) ?? outlined[0]?.[0]);
+    if (panels.length === 1)
+      this.showFinding(panels[0].grid, within.rows.at(-1) ?? outlined[0]?.[0] ?? rowBetween(dividers));
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
@@ -346,6 +347,12 @@ export class Explorer {
     };
     return [headTable(this.choice.shape, value)];
   }
+}
+
+/** Return the row that two dividers outline; undefined if there is none. @param {Divider[]} dividers */
+function rowBetween(dividers) {
+  const [above, below] = dividers.filter(([side]) => side === "rows").map(([, at]) => at);
+  return below === above + 1 ? above : undefined;
 }
 
 /** Focus the drawing of a stage, or its first focusable element if it has no drawing. @param {Element} element */

@@ -129,9 +129,15 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
   return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
 }
 
-/** Return the query with the largest weight, the first of equal ones. @param {Grid} grid */
+/**
+ * Return the query with the largest weight among those that may look at several keys, since a single key gets all; the first
+ * of equal ones.
+ * @param {Grid} grid
+ */
 function sharpestQuery(grid) {
-  const largest = grid.rows.map((_, query) => grid.at(query, Math.max(0, topKeyOf(grid, query))));
+  const largest = grid.rows.map((_, query) =>
+    countAllowed(grid, query) > 1 ? grid.at(query, topKeyOf(grid, query)) : -1,
+  );
   return largest.indexOf(Math.max(...largest));
 }
 
