@@ -132,8 +132,12 @@ def shut_down(lab):
 
 
 def complains(line):
-    """JupyterLab complains where a machine was slow, or a kernel's line made twice: a lesson can do nothing of that."""
+    """JupyterLab complains where a machine was slow, or a kernel's line made twice: a lesson can do nothing of that.
+
+    It gives up on a widget whose model it has not made within 2 seconds (ipywidgets, issue 4026).
+    """
     own = "did not appear within|is taking too long|WebSocket is closed before the connection is established"
+    own += "|widget model not found"
     return line.type in ("error", "warning") and not re.search(own, line.text)
 
 

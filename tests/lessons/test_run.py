@@ -11,6 +11,7 @@ import sys
 import time
 import uuid
 from contextlib import suppress
+from operator import methodcaller
 
 import nbformat
 import psutil
@@ -412,10 +413,11 @@ def marked_processes(mark):
 def report_and_kill(mark, run):
     """End what is left of a run, and return its processes and the stacks of their threads."""
     left = marked_processes(mark)
-    for signals in (signal.SIGABRT, signal.SIGKILL):  # for the first, faulthandler prints the stacks
+    abort = methodcaller("send_signal", signal.SIGABRT)  # faulthandler prints the stacks
+    for end in (abort, psutil.Process.kill):
         for process in marked_processes(mark):
             with suppress(psutil.NoSuchProcess):
-                process.send_signal(signals)
+                end(process)
         time.sleep(5)
     return left, run.communicate()[0]
 
