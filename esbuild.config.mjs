@@ -31,11 +31,11 @@ const LIMITS = {
   "maps.js": 109_100,
   "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 183_100,
-  "patching.js": 182_700,
+  "patching-widget.js": 184_000,
+  "patching.js": 183_600,
   "site-search.js": 22_600,
-  "studios-widget.js": 256_700,
-  "studios.js": 256_300,
+  "studios-widget.js": 257_800,
+  "studios.js": 257_400,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

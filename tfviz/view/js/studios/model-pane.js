@@ -35,6 +35,7 @@ export class ModelPane {
   cells = new Map();
   key = "";
   side = MAX_SIDE; // pixels of a map's side
+  cellSide = 0; // the same as the page lays it out, larger on a large screen; 0: not measured
 
   /**
    * @param {Theme} theme
@@ -45,6 +46,7 @@ export class ModelPane {
     this.handlers = handlers;
     this.element = h("div", { class: "model", role: "group", "aria-label": "Heads of the model" });
     this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
+    new ResizeObserver(() => (this.cellSide = 0)).observe(this.element);
   }
 
   /**
@@ -59,11 +61,11 @@ export class ModelPane {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    const cellSide = this.element.querySelector(".cell")?.clientWidth || this.side; // larger on a large screen
+    this.cellSide ||= this.element.querySelector(".cell")?.clientWidth ?? 0;
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), selected);
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row(place), cellSide);
+      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row(place));
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -78,6 +80,7 @@ export class ModelPane {
     if (key === this.key) return;
     this.key = key;
     this.cells.clear();
+    this.cellSide = 0;
     const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
     const fitting = (/** @type {number} */ available, /** @type {number} */ count) =>
@@ -153,13 +156,15 @@ export class ModelPane {
     const chosen = keyOf(place) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
-    cross.textContent = off ? "+" : "×";
-    cross.title = off ? "switch it on" : "switch it off";
+    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
+    if (head.getAttribute("aria-label") !== name) {
+      cross.textContent = off ? "+" : "×";
+      cross.title = off ? "switch it on" : "switch it off";
+      head.setAttribute("aria-label", name);
+      head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
+    }
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
-    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
-    head.setAttribute("aria-label", name);
-    head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
     head.toggleAttribute("aria-current", chosen);
     if (chosen) head.setAttribute("aria-current", "true");
     head.tabIndex = chosen ? 0 : -1;
@@ -169,11 +174,10 @@ export class ModelPane {
    * @param {HTMLCanvasElement} canvas
    * @param {Grid} grid
    * @param {number | null} row
-   * @param {number} cellSide pixels
    */
-  drawCell(canvas, grid, row, cellSide) {
+  drawCell(canvas, grid, row) {
     const ratio = globalThis.devicePixelRatio || 1;
-    const side = Math.round(cellSide * ratio);
+    const side = Math.round((this.cellSide || this.side) * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const state = grid.state.map((kind) => (kind === ALLOWED ? ALLOWED : ABSENT)); // a small map has no room for hatching
     const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);

@@ -18,6 +18,22 @@ import { joinPresent } from "../small-elements.js";
  * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
  */
 
+/** @type {WeakMap<HTMLElement, Record<string, string>>} what `setStyle` has set */
+const styles = new WeakMap();
+
+/**
+ * Set a property of the style, unless it is set already: a browser would compute the element's style anew.
+ * @param {HTMLElement} element
+ * @param {string} property
+ * @param {string} value
+ */
+function setStyle(element, property, value) {
+  const known = styles.get(element) ?? {};
+  if ((known[property] ?? "") === value) return;
+  styles.set(element, { ...known, [property]: value });
+  element.style.setProperty(property, value);
+}
+
 /** An editable text over shaded tokens. */
 export class TextEditor {
   /** @type {import("./look-arcs.js").ShadedPiece[]} the pieces that are shaded */
@@ -86,7 +102,8 @@ export class TextEditor {
 
   /**
    * @param {Token[]} tokens
-   * @param {(place: number) => { background: string, ink: string, code: number } | null} shade
+   * @param {((place: number) => { background: string, ink: string, code: number } | null) | null} shade null: the
+   *   shades and the outline stay
    * @param {number | null} from the query
    */
   show(tokens, shade, from) {
@@ -96,17 +113,21 @@ export class TextEditor {
     this.tokens = tokens;
     this.spans.forEach((span, place) => {
       const { kind = "", title = "", sign = "" } = tokens[place];
-      const colours = shade(place);
-      if (colours) this.shadedPieces.push({ element: span, code: colours.code });
-      const classes = ["token", kind, place === from && "from"];
-      span.className = joinPresent(classes);
-      span.style.backgroundColor = colours?.background ?? "";
-      span.style.color = colours?.ink ?? "";
+      const isFrom = shade ? place === from : span.classList.contains("from");
+      span.className = joinPresent(["token", kind, isFrom && "from"]);
+      if (shade) this.shade(span, shade(place));
       this.drawBar(span, tokens[place]);
       if (span.title !== title) span.title = title;
-      if (sign) span.dataset.sign = sign;
-      else delete span.dataset.sign;
+      if (!sign) delete span.dataset.sign;
+      else if (span.dataset.sign !== sign) span.dataset.sign = sign;
     });
+  }
+
+  /** @param {HTMLElement} span @param {{ background: string, ink: string, code: number } | null} colours */
+  shade(span, colours) {
+    if (colours) this.shadedPieces.push({ element: span, code: colours.code });
+    setStyle(span, "background-color", colours?.background ?? "");
+    setStyle(span, "color", colours?.ink ?? "");
   }
 
   /** Return the element of a token; null without one. @param {number | null} place */
@@ -115,11 +136,10 @@ export class TextEditor {
   }
 
   /** @param {HTMLElement} span @param {Token} token */
-  drawBar({ style }, { bar, line = null }) {
+  drawBar(span, { bar, line = null }) {
     if (bar === undefined) return;
-    style.setProperty("--bar", String(bar));
-    if (line === null) style.removeProperty("--bar-line");
-    else style.setProperty("--bar-line", String(line));
+    setStyle(span, "--bar", String(bar));
+    setStyle(span, "--bar-line", line === null ? "" : String(line));
   }
 
   /** @param {Token[]} tokens */

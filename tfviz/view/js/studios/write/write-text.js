@@ -5,6 +5,7 @@ import { TextEditor } from "../text/text-editor.js";
 import { signOf, TextPieces } from "../text/text-pieces.js";
 import { shadeOf } from "../text/token-text.js";
 
+/** @import { PlacedPiece } from "../text/text-pieces.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
 const SHORT = 110; // letters of a text that is written larger where there is room
@@ -47,31 +48,46 @@ export class WriteText {
     return last >= 0 && last < answer.ids.length ? last : null;
   }
 
+  /**
+   * @param {PlacedPiece[]} pieces
+   * @param {boolean} isCurrent whether the model has read them; until then bars stay
+   */
+  tokensFrom(pieces, isCurrent) {
+    const { answer, readPrompt, textCost } = this.studio;
+    const isRead = readPrompt.ids !== null; // else the prompt is one piece
+    return pieces.map(({ text, written, first, last, word }) => ({
+      text,
+      sign: isRead || written ? signOf(text, word) : "",
+      kind: joinPresent([written && "written", answer && last < 0 && "past"]),
+      ...(isCurrent && textCost.bars.heightsOf({ first, last })),
+    }));
+  }
+
+  /** @param {{ text: string }[]} tokens */
+  setClasses(tokens) {
+    const { classList } = this.editor.element;
+    const { costs } = this.studio.textCost.bars;
+    classList.toggle("costed", costs !== null);
+    classList.toggle("compared", Boolean(costs?.unedited));
+    classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
+  }
+
   show() {
     const { pieces, editor } = this;
     const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
-    const isRead = this.studio.readPrompt.ids !== null; // else the prompt is one piece
     const isCurrent = answer !== null && answerInput?.key === currentInput?.key;
     const from = isCurrent ? this.row : null;
-    const grid =
-      from !== null && heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
+    const grid = heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
     const shade = (/** @type {number} */ place) => {
       const { first, last } = pieces[place];
       if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
       return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
     };
-    const { bars } = this.studio.textCost;
-    const tokens = pieces.map(({ text, written, first, last, word }) => ({
-      text,
-      sign: isRead || written ? signOf(text, word) : "",
-      kind: joinPresent([written && "written", answer && last < 0 && "past"]),
-      ...(isCurrent && bars.heightsOf({ first, last })), // until the model has read a change, the bars stay
-    }));
-    editor.element.classList.toggle("costed", bars.costs !== null);
+    const tokens = this.tokensFrom(pieces, isCurrent);
     const longer = tokens.length > editor.tokens.length;
-    editor.element.classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
+    this.setClasses(tokens);
     const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
-    editor.show(tokens, shade, place);
+    editor.show(tokens, isCurrent ? shade : null, place);
     this.studio.arcs?.show(editor.spanOf(place), editor.shadedPieces, frame.theme);
     if (longer && loop.running) editor.scrollToEnd();
   }
