@@ -457,6 +457,16 @@ def test_lines_apart_share_scale_and_show_shaded_range():
     assert [text.get_text() for text in axes.texts] == ["trained"]
 
 
+@pytest.mark.parametrize("ylim", [(-3, None), (None, 50), (None, None)])
+def test_open_limit_of_panels_is_computed_from_all_lines_and_bands(ylim):
+    series = {"low": ([1, 2], torch.zeros(3, 2)), "high": ([1, 2], torch.tensor([[10.0, -20.0], [30.0, 40.0]]))}
+    figure = view.lines(series, x="x", y="y", title="t", in_panels=True, ylim=ylim).figure()
+    for axes in figure.axes:
+        low, high = axes.get_ylim()
+        assert low == ylim[0] if ylim[0] is not None else low <= -20
+        assert high == ylim[1] if ylim[1] is not None else high >= 40
+
+
 def test_lines_summary_of_series_ending_in_nan_has_no_value():
     line = view.lines({"a": ([1, 2], [1.0, float("nan")]), "b": ([1, 2], [3.0, 4.0])}, x="x", y="y", title="t")
     assert "a none, b 4" in line.summary

@@ -119,10 +119,10 @@ class LineChart:
             for label, value in self.references.items():
                 reference_line(axes, label if index == ncols - 1 else "", value)
             axes.set_title(self._label(name), loc="left")
+        for index, axes in enumerate(grid):  # with all lines drawn: a limit that is None is computed only once
             axes.set(**self.settings)
             self._shade_ranges(axes, labels=index == 0)
             self._set_log_ticks(axes)
-        for axes in grid:
             axes.tick_params(labelbottom=True)
         figure.supxlabel(f"{self.x} (grey: the other lines)" if count > 1 else self.x, fontsize=9)
         figure.supylabel(self.y, fontsize=9)
