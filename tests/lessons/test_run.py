@@ -413,8 +413,7 @@ def marked_processes(mark):
 def report_and_kill(mark, run):
     """End what is left of a run, and return its processes and the stacks of their threads."""
     left = marked_processes(mark)
-    abort = methodcaller("send_signal", signal.SIGABRT)  # faulthandler prints the stacks
-    for end in (abort, psutil.Process.kill):
+    for end in (methodcaller("send_signal", signal.SIGABRT), methodcaller("kill")):  # the first prints the stacks
         for process in marked_processes(mark):
             with suppress(psutil.NoSuchProcess):
                 end(process)

@@ -46,7 +46,7 @@ export class ModelPane {
     this.handlers = handlers;
     this.element = h("div", { class: "model", role: "group", "aria-label": "Heads of the model" });
     this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
-    new ResizeObserver(() => (this.cellSide = 0)).observe(this.element);
+    this.watcher = new ResizeObserver(() => (this.cellSide = 0));
   }
 
   /**
@@ -61,7 +61,8 @@ export class ModelPane {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    this.cellSide ||= this.element.querySelector(".cell")?.clientWidth ?? 0;
+    const [firstCell] = this.cells.values();
+    this.cellSide ||= firstCell?.clientWidth ?? 0;
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), selected);
@@ -80,7 +81,6 @@ export class ModelPane {
     if (key === this.key) return;
     this.key = key;
     this.cells.clear();
-    this.cellSide = 0;
     const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
     const fitting = (/** @type {number} */ available, /** @type {number} */ count) =>
@@ -96,6 +96,10 @@ export class ModelPane {
     this.element.classList.toggle("several", this.groups.length > 1);
     this.element.classList.toggle("small", this.side < MIN_CROSSED_SIDE);
     this.element.replaceChildren(...this.groups.map((group, part) => this.makeGroup(group, part)));
+    this.cellSide = 0;
+    this.watcher.disconnect();
+    const [firstCell] = this.cells.values();
+    if (firstCell) this.watcher.observe(firstCell);
   }
 
   /**
@@ -156,15 +160,13 @@ export class ModelPane {
     const chosen = keyOf(place) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
-    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
-    if (head.getAttribute("aria-label") !== name) {
-      cross.textContent = off ? "+" : "×";
-      cross.title = off ? "switch it on" : "switch it off";
-      head.setAttribute("aria-label", name);
-      head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
-    }
+    cross.textContent = off ? "+" : "×";
+    cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
+    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
+    head.setAttribute("aria-label", name);
+    head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
     head.toggleAttribute("aria-current", chosen);
     if (chosen) head.setAttribute("aria-current", "true");
     head.tabIndex = chosen ? 0 : -1;

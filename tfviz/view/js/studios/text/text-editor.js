@@ -18,22 +18,6 @@ import { joinPresent } from "../small-elements.js";
  * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
  */
 
-/** @type {WeakMap<HTMLElement, Record<string, string>>} what `setStyle` has set */
-const styles = new WeakMap();
-
-/**
- * Set a property of the style, unless it is set already: a browser would compute the element's style anew.
- * @param {HTMLElement} element
- * @param {string} property
- * @param {string} value
- */
-function setStyle(element, property, value) {
-  const known = styles.get(element) ?? {};
-  if ((known[property] ?? "") === value) return;
-  styles.set(element, { ...known, [property]: value });
-  element.style.setProperty(property, value);
-}
-
 /** An editable text over shaded tokens. */
 export class TextEditor {
   /** @type {import("./look-arcs.js").ShadedPiece[]} the pieces that are shaded */
@@ -118,16 +102,16 @@ export class TextEditor {
       if (shade) this.shade(span, shade(place));
       this.drawBar(span, tokens[place]);
       if (span.title !== title) span.title = title;
-      if (!sign) delete span.dataset.sign;
-      else if (span.dataset.sign !== sign) span.dataset.sign = sign;
+      if (sign) span.dataset.sign = sign;
+      else delete span.dataset.sign;
     });
   }
 
   /** @param {HTMLElement} span @param {{ background: string, ink: string, code: number } | null} colours */
   shade(span, colours) {
     if (colours) this.shadedPieces.push({ element: span, code: colours.code });
-    setStyle(span, "background-color", colours?.background ?? "");
-    setStyle(span, "color", colours?.ink ?? "");
+    span.style.backgroundColor = colours?.background ?? "";
+    span.style.color = colours?.ink ?? "";
   }
 
   /** Return the element of a token; null without one. @param {number | null} place */
@@ -136,10 +120,11 @@ export class TextEditor {
   }
 
   /** @param {HTMLElement} span @param {Token} token */
-  drawBar(span, { bar, line = null }) {
+  drawBar({ style }, { bar, line = null }) {
     if (bar === undefined) return;
-    setStyle(span, "--bar", String(bar));
-    setStyle(span, "--bar-line", line === null ? "" : String(line));
+    style.setProperty("--bar", String(bar));
+    if (line === null) style.removeProperty("--bar-line");
+    else style.setProperty("--bar-line", String(line));
   }
 
   /** @param {Token[]} tokens */
