@@ -151,14 +151,14 @@ def test_classify_matches_torch_with_words_and_heads_removed(studio):
         f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
     )
     assert word(page, "not").get_attribute("aria-pressed") == "true"
-    assert page.locator(".mark").count() == 3
+    assert page.locator(".before").count() == 3
     switch(page, 0, 1)
     switch(page, 1, 2)
     check_against_torch(page, model, encode_with_specials(without), off=((0, 1), (1, 2)))
     click_word(page, "not")
     check_against_torch(page, model, encode_with_specials(TEXT), off=((0, 1), (1, 2)))
     click(page, "All on")
-    assert page.locator(".mark").count() == 0
+    assert page.locator(".before").count() == 0
 
 
 def test_classify_replaces_removes_and_restores_words(studio, tmp_path):
@@ -185,7 +185,7 @@ def test_classify_replaces_removes_and_restores_words(studio, tmp_path):
     assert words(page)[-1] == "dull"
     click(page, "Take changes back")
     assert words(page)[1] == "plot"
-    assert page.locator(".mark").count() == 0
+    assert page.locator(".before").count() == 0
     assert button(page, "Take changes back").count() == 0
 
 
@@ -414,7 +414,7 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
             assert shares(page, f".shares >> nth={which}") == expected
     switch(page, 1, 0)
     check_against_torch(page, bert, ids, off=((1, 0),))
-    assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
+    assert page.locator(".before").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
 
 
 def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):

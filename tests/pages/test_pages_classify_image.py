@@ -171,7 +171,7 @@ def test_click_hides_and_restores_patch(studio):
         f"Without this patch “{LABELS[best]}” {moved} from {as_percent(before[best])} to {as_percent(after[best])}."
         in sentence(page)
     )
-    assert page.locator(".prediction .mark").count() == len(LABELS)
+    assert page.locator(".prediction .before").count() == len(LABELS)
     press_patch(page, 6)
     check_shares(page, before)
     assert "this patch" not in sentence(page)

@@ -270,7 +270,7 @@ def test_ablated_heads_match_capture_edits(studio):
     torch.testing.assert_close(tensor(edited["outputs"]["logits"]), expected, rtol=1e-4, atol=1e-4)
     cost = page.locator(".cost").text_content()
     assert "with all heads on" in cost
-    assert page.locator(".shares .mark").count() == page.locator(".shares .share:not(.others)").count()
+    assert page.locator(".shares .before").count() == page.locator(".shares .share:not(.others)").count()
     click(page, "All on")
     assert (
         texts(page)[0]

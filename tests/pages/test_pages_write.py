@@ -172,7 +172,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
     assert page.locator(".cost").text_content() == (
-        f"As unsure as among {choices(whole)} of {len(TOKENIZER)} letters: {whole:.2f} nats"
+        f"{whole:.2f} nats a letter: like guessing among {choices(whole)} of {len(TOKENIZER)} letters"
     )
     switch(page, 0, 1)
     switch(page, 1, 2)
@@ -188,7 +188,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     assert list(bars(page).values()) == [
         format_percent(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
-    assert page.locator(".shares .mark").count() == LIKELIEST
+    assert page.locator(".shares .before").count() == LIKELIEST
     click(page, STEP)  # reads all again, heads still off
     ids = torch.cat((ids, torch.tensor([page.evaluate("told")[-1]["ids"][-1]])))
     with torch.no_grad(), look.capture(model, edit=edit):
@@ -196,7 +196,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     told = [one for one in page.evaluate("told") if len(one["edits"]) == 2 and len(one["ids"]) == 9][-1]
     torch.testing.assert_close(numbers(told["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
     click(page, "All on")
-    assert page.locator(".shares .mark").count() == 0
+    assert page.locator(".shares .before").count() == 0
     assert page.locator(".cell.off").count() == 0
 
 
@@ -220,8 +220,8 @@ def test_head_sentence_states_ablation_cost(studio):
     told = page.locator(".under p").text_content()
     assert told.startswith("Layer 1, head 2 ")
     assert told.endswith(
-        f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}, as unsure as among "
-        f"{choices(without)} instead of {choices(whole)}."
+        f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}: like guessing among "
+        f"{choices(without)} letters instead of {choices(whole)}."
     )
     switch(page, 1, 2)
     page.wait_for_function(
@@ -229,8 +229,8 @@ def test_head_sentence_states_ablation_cost(studio):
     )
     told = page.locator(".under p").text_content()
     assert told == (
-        f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter instead of {whole:.2f}, "
-        f"as unsure as among {choices(without)} instead of {choices(whole)}."
+        f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter instead of {whole:.2f}: "
+        f"like guessing among {choices(without)} letters instead of {choices(whole)}."
     )
     assert button(page, "Open this head ↓").count() == 0  # a head that is off has no map to open
     switch(page, 1, 2)
@@ -270,7 +270,7 @@ def test_tokens_outside_vocabulary_are_never_offered(studio):
     likeliest = letters.tokens(scores[-1].argmax()[None])[0]
     assert bars(page)[likeliest] == format_percent(1.0)  # as the temperature is 0
     cost = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
-    assert page.locator(".cost").text_content() == f"As unsure as among {choices(cost)} of 20 letters: {cost:.2f} nats"
+    assert page.locator(".cost").text_content() == f"{cost:.2f} nats a letter: like guessing among {choices(cost)} of 20 letters"
     click(page, *[STEP] * 3)
     assert page.locator(".token").count() == 7
 

@@ -90,10 +90,10 @@ def use_write(expect, view, models_scope):
     for prompt in ("the music", "the music was"):
         view.locator(".editor").fill(prompt)
         check_top_share(expect, view, run_on_text(models_scope["gpt"], tokenizer, prompt)[0, -1].softmax(-1), words)
-    expect(view.locator(".mark")).to_have_count(0)
+    expect(view.locator(".before")).to_have_count(0)
     view.get_by_role("button", name="head 0 of layer 0, on").press("x")
     expect(view.locator(".cost").first).to_contain_text("without 1 head")
-    expect(view.locator(".mark").first).to_be_attached()
+    expect(view.locator(".before").first).to_be_attached()
 
 
 def use_translate(expect, view, models_scope):

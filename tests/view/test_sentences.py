@@ -206,6 +206,7 @@ def test_a_key_names_the_ends_of_a_scale_once():
     key, *others = scale_legends(ways)
     assert (key.ends, key.hatched, others) == (((0.0, "0: no way"), (1.0, "1: most ways")), hatched, [])
     binary = scale_legends([panel("grid", torch.eye(2), ends=("may not look", "may look"))])
+    assert (key.is_ramp, binary[0].is_ramp) == (True, False)
     assert binary[0].ends == ((0.0, "may not look"), (1.0, "may look"))
     assert scale_legends([panel("grid", torch.eye(2))]) == []
 

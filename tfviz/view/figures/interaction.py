@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.patches import Patch
+from matplotlib.offsetbox import AnchoredOffsetbox, DrawingArea, HPacker, OffsetBox, TextArea
+from matplotlib.patches import Rectangle
 
 from tfviz.view.figures.formatting import format_number, shorten
 from tfviz.view.figures.heatmap import HATCH, colormap, norm
@@ -23,6 +24,7 @@ from tfviz.view.result_spec import ResultPanel
 ROW_WIDTH_INCHES = 9.1  # of a row of panels
 MAX_STACK_RATIO = 1.2  # height of panels of numbers in one column, relative to the tallest panel
 MAX_LINE_LENGTH = 100  # characters of a line of controls
+RAMP_STEPS, RAMP_WIDTH, PATCH_WIDTH, PATCH_HEIGHT = 64, 84, 18, 8  # colours of a legend, and points
 LETTERS_PER_INCH, TITLE_LETTERS_PER_INCH = 13, 10.5  # of the sentence below the title, and of the title
 
 
@@ -121,14 +123,36 @@ def _with_fixed_layout(figure: Figure) -> Figure:
 
 
 def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
-    """Draw a legend with a patch and a text for each end of each scale, and for hatched cells."""
-    patches = []
+    """Draw in a line the legends of all scales: a strip of colours between its ends, or a patch for each meaning."""
+    entries: list[list[OffsetBox]] = []  # each of patches and texts
     for key in keys:
         colours, place = colormap(key.scale), norm(key.scale)
-        patches += [Patch(facecolor=colours(place(value)), edgecolor=muted(), label=text) for value, text in key.ends]
+        if key.is_ramp:
+            (low, low_text), (high, high_text) = key.ends
+            shades = colours(place(numpy.linspace(low, high, RAMP_STEPS)))
+            entries.append([_key_text(low_text), _patches(shades, RAMP_WIDTH), _key_text(high_text)])
+        else:
+            entries += [[_patches([colours(place(value))], PATCH_WIDTH), _key_text(text)] for value, text in key.ends]
         if key.hatched:
-            patches.append(Patch(facecolor="none", edgecolor=muted(), hatch=HATCH, label=key.hatched))
-    part.legend(handles=patches, loc="upper left", ncols=len(patches), frameon=False, fontsize=8, borderpad=0)
+            entries.append([_patches(["none"], PATCH_WIDTH, HATCH), _key_text(key.hatched)])
+    packed = [HPacker(children=entry, pad=0, sep=5, align="center") for entry in entries]
+    line = HPacker(children=packed, pad=0, sep=18, align="center")
+    style: dict[str, Any] = {"pad": 0, "borderpad": 0.3, "frameon": False, "bbox_to_anchor": part.bbox}
+    part.add_artist(AnchoredOffsetbox("upper left", child=line, **style))
+
+
+def _key_text(text: str) -> TextArea:
+    return TextArea(drawable(text), textprops={"fontsize": 8})
+
+
+def _patches(colours: Sequence[Any], width: float, hatch: str = "") -> DrawingArea:
+    """Draw patches side by side in a frame of this width, in points."""
+    area, each = DrawingArea(width, PATCH_HEIGHT), width / len(colours)
+    for at, colour in enumerate(colours):
+        area.add_artist(Rectangle((at * each, 0), each, PATCH_HEIGHT, facecolor=colour))
+    frame: dict[str, Any] = {"facecolor": "none", "edgecolor": muted(), "linewidth": 0.8, "hatch": hatch}
+    area.add_artist(Rectangle((0, 0), width, PATCH_HEIGHT, **frame))
+    return area
 
 
 def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[list[int]]:

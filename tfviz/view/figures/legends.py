@@ -22,11 +22,13 @@ class ScaleLegend:
     Attributes:
         scale: the scale.
         ends: the value and the text of each end; the texts for results of zeros and ones omit the numbers.
+        is_ramp: whether results have values between the ends, so that the legend is a strip of colours.
         hatched: the meaning of a hatched cell; empty if none is hatched.
     """
 
     scale: Scale
     ends: tuple[tuple[float, str], ...]
+    is_ramp: bool
     hatched: str
 
 
@@ -42,7 +44,8 @@ def scale_legends(panels: Sequence[ResultPanel]) -> list[ScaleLegend]:
 def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[ResultPanel]) -> ScaleLegend:
     values = numpy.concatenate([panel.numbers.ravel() for panel in panels])
     low = -scale.limit if scale.rule.diverging else 0.0
-    if ends != NO_NAMES and is_binary(values):
+    is_ramp = ends == NO_NAMES or not is_binary(values)
+    if not is_ramp:
         texts = [(0.0, ends[0]), (1.0, ends[1])]
         texts = [(value, text) for value, text in texts if text]
     else:
@@ -50,4 +53,4 @@ def _key(scale: Scale, ends: tuple[str, str], hatched: str, panels: Sequence[Res
         texts = [
             (value, f"{format_number(value)}: {text}" if text else format_number(value)) for value, text in numbered
         ]
-    return ScaleLegend(scale, tuple(texts), hatched if bool((values == -numpy.inf).any()) else "")
+    return ScaleLegend(scale, tuple(texts), is_ramp, hatched if bool((values == -numpy.inf).any()) else "")

@@ -102,7 +102,7 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     signed = bool((values < 0).any() or panel.expected)
     places = numpy.arange(len(values))
     right = values * numpy.array(panel.expected or numpy.sign(values)) > 0
-    inks = [negative_colour() if value < 0 and not panel.expected else prediction_colour() for value in values]
+    inks = [negative_colour() if value < 0 else prediction_colour() for value in values]
     fills = [ink if one else "none" for ink, one in zip(inks, right)]
     edges = ["none" if one else ink for ink, one in zip(inks, right)]
     axes.barh(places, values, height=0.72, linewidth=1, edgecolor=edges, color=fills)

@@ -284,8 +284,8 @@ const EXPORT_TITLES = {
 };
 
 // Colours of the theme that the style sheets use, as --ink and so on.
-/** @type {("ink" | "soft" | "faint" | "line" | "focus" | "mark" | "ramp" | "prediction" | "high" | "low" | "page")[]} */
-const CSS_COLOURS = ["ink", "soft", "faint", "line", "focus", "mark", "ramp", "prediction", "high", "low", "page"];
+/** @type {("ink" | "soft" | "faint" | "line" | "focus" | "ramp" | "prediction" | "high" | "low" | "page")[]} */
+const CSS_COLOURS = ["ink", "soft", "faint", "line", "focus", "ramp", "prediction", "high", "low", "page"];
 const LETTER_WIDTH = 7.6; // average pixels of a bold letter in a caption
 /** @type {Drawing} */
 const EMPTY_PICTURE = { width: 0, height: 0, draw: () => {} };

@@ -198,9 +198,9 @@ export class BarPanel extends Panel {
     return this.values[i] * this.expected[i] > 0 ? "✓" : "✗";
   }
 
-  /** Return the colour of a bar: below 0 that of such cells of a table, unless signs are expected. @param {number} value */
+  /** Return the colour of a bar: below 0 that of such cells of a table. @param {number} value */
   colourOf(value) {
-    return value < 0 && !this.expected ? this.theme.low : this.theme.prediction;
+    return value < 0 ? this.theme.low : this.theme.prediction;
   }
 
   /** @param {Pen} pen */

@@ -6,7 +6,7 @@ import { Grid } from "../base/grid.js";
 import { CanvasPen } from "../base/pen.js";
 import { HeadStage } from "./head-stage.js";
 import { smallMapTheme } from "../base/theme.js";
-import { describeMap, tagOf } from "./head-summary.js";
+import { describeMap } from "./head-summary.js";
 import { ShadedWords } from "./shaded-words.js";
 import { Sheet } from "./sheet.js";
 
@@ -43,9 +43,8 @@ export class SheetStage {
    */
   constructor(theme, handlers, { names, axes, unit }, choose) {
     const small = smallMapTheme(theme);
-    // other numbers than attention's are no looks
-    this.describe = unit === undefined ? describeMap : () => "";
-    this.tagOf = unit === undefined ? tagOf : undefined;
+    this.isAttention = unit === undefined;
+    this.describe = this.isAttention ? describeMap : () => ""; // other numbers are no looks
     this.sheet = new Sheet(small, names, unit);
     this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
@@ -128,7 +127,7 @@ export class SheetStage {
     this.sheet.draw(pen, {
       ...this.content,
       row: row === null ? null : (this.pointed?.row ?? row),
-      tagOf: row === null ? undefined : this.tagOf,
+      tagged: row !== null && this.isAttention,
       focused: this.focused,
     });
   }

@@ -2,9 +2,10 @@
 // are rows; the heads of a single layer stand side by side.
 
 import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, pointIn } from "../base/events.js";
-import { Grid, ALLOWED } from "../base/grid.js";
+import { ALLOWED } from "../base/grid.js";
 import { clamp, formatNumber } from "../base/numbers.js";
 import { describeCell } from "./aria-text.js";
+import { cornerTag } from "./head-tags.js";
 import { SCALE_HEIGHT, horizontalLegend } from "./legend.js";
 import { paint } from "../base/paint.js";
 import { devicePixels, textWidth } from "../base/pen.js";
@@ -20,7 +21,7 @@ import { devicePixels, textWidth } from "../base/pen.js";
  * @property {Point[]} marked
  * @property {number | null} [row] the query to mark in every head
  * @property {number[][]} [outlined] the cells to outline in every head, [query, key]
- * @property {(grid: Grid) => string} [tagOf] what a head does, in a word or two
+ * @property {boolean} [tagged] whether a map says in a corner what its head looks at
  * @property {boolean} [focused]
  */
 /**
@@ -139,7 +140,7 @@ export class Sheet {
   }
 
   /** @param {Pen} pen @param {SheetStyle} style */
-  drawHeads(pen, { grids, thumbs, row = null, outlined = [], tagOf }) {
+  drawHeads(pen, { grids, thumbs, row = null, outlined = [], tagged }) {
     for (let layer = 0; layer < this.part.layers; layer++)
       for (let head = 0; head < this.part.heads; head++) {
         const [x, y, w, h] = this.box(layer, head);
@@ -150,7 +151,7 @@ export class Sheet {
         if (row !== null) this.markRow(pen, grid, row, [x, y, w, h]);
         if (thumbs) continue;
         this.outlineCells(pen, grid, outlined, [x, y, w, h]);
-        if (grid instanceof Grid && tagOf) this.drawTag(pen, grid, tagOf, [x, y, w]);
+        if (tagged) this.drawTag(pen, grid, [x, y, w]);
       }
   }
 
@@ -187,21 +188,13 @@ export class Sheet {
   /**
    * Write what a head does into its upper right corner, where a causal mask leaves room.
    * @param {Pen} pen
-   * @param {Grid} grid
-   * @param {(grid: Grid) => string} tagOf
+   * @param {AnyGrid} grid
    * @param {number[]} box
    */
-  drawTag(pen, grid, tagOf, [x, y, width]) {
-    const isFree = [0, 0.2].every(
-      (at) => grid.stateAt(Math.floor(at * grid.rows.length), grid.cols.length - 1) !== ALLOWED,
-    );
-    const long = isFree ? tagOf(grid) : "";
-    const fits = (/** @type {string} */ tag) => textWidth(tag, FONT_SIZE) + 8 <= 0.7 * width;
-    const tag = fits(long)
-      ? long
-      : long.replace(/^(\d+) (back|ahead)$/, (_, n, way) => (way === "back" ? "−" : "+") + n);
+  drawTag(pen, grid, [x, y, width]) {
+    const tag = cornerTag(grid, width, FONT_SIZE);
+    if (!tag) return;
     const needed = textWidth(tag, FONT_SIZE) + 8;
-    if (!tag || !fits(tag)) return;
     pen.rect(x + width - needed - 1, y + 1, needed, FONT_SIZE + 6, { fill: this.theme.page });
     pen.text(x + width - needed / 2 - 1, y + 4 + FONT_SIZE / 2, tag, {
       fill: this.theme.ink,

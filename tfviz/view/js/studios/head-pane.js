@@ -78,11 +78,14 @@ export class HeadPane {
         "span",
         { class: "ramp" },
         "attention",
-        h("output", {}, "0%"),
-        gradient(floored.subarray(0, 128)),
-        h("output", {}, percent(limit / 4)), // the middle of a square-root scale
-        gradient(floored.subarray(128)),
-        h("output", {}, most),
+        h(
+          "span",
+          { class: "marked-scale" },
+          gradient(floored),
+          h("output", {}, "0%"),
+          h("output", {}, percent(limit / 4)), // the middle of a square-root scale
+          h("output", {}, most),
+        ),
       ),
     );
   }

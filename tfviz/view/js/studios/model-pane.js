@@ -9,9 +9,12 @@ import { h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { ABSENT, Grid, ALLOWED } from "../base/grid.js";
 import { paint } from "../base/paint.js";
+import { cornerTag } from "../stages/head-tags.js";
 import { button } from "./small-elements.js";
 
 const MAX_SIDE = 128; // pixels
+const TAG_SIZE = 12; // pixels of a letter of a tag
+const [TAGGING_DELAY, MAX_TAGGED_LENGTH] = [200, 300]; // milliseconds after the last change; tokens: of more, tags would take too long
 const MIN_SIDE = 22;
 const [WIDE, MIN_GROWTH, MAX_GROWTH] = [464, 1.1, 1.5]; // the width of several groups on a large screen, and how much larger their maps may be there
 export const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
@@ -35,6 +38,8 @@ export class ModelPane {
   cells = new Map();
   key = "";
   side = MAX_SIDE; // pixels of a map's side
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  tagging = undefined;
   cellSide = 0; // the same as the page lays it out, larger on a large screen; 0: not measured
 
   /**
@@ -72,6 +77,18 @@ export class ModelPane {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
       const all = Array.from({ length: Number(heads) }, (_, head) => without.has(`${site},${head}`));
       layer.setAttribute("aria-pressed", String(all.every(Boolean)));
+    }
+    clearTimeout(this.tagging); // a key must not wait for the tags
+    this.tagging = setTimeout(() => this.tagCells(grid), TAGGING_DELAY);
+  }
+
+  /** Write into each map what its head looks at, where there is room. @param {(place: HeadAddress) => Grid} grid */
+  tagCells(grid) {
+    const side = this.cellSide || this.side;
+    for (const [key, cell] of this.cells) {
+      const map = grid(placeOf(key));
+      const isLong = map.rows.length > MAX_TAGGED_LENGTH;
+      /** @type {HTMLElement} */ (cell.children[1]).textContent = isLong ? "" : cornerTag(map, side, TAG_SIZE);
     }
   }
 
@@ -140,7 +157,7 @@ export class ModelPane {
       tabIndex: -1,
       "aria-hidden": "true",
     });
-    const cell = h("div", { class: "cell" }, look, off);
+    const cell = h("div", { class: "cell" }, look, h("span", { class: "tag", "aria-hidden": "true" }), off);
     this.cells.set(keyOf(place), cell);
     return cell;
   }

@@ -21,6 +21,7 @@ import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
 const ROW_HEIGHT = 22; // pixels of a bar in a drawing
 const BAR_LENGTH = 220; // pixels of a probability of 1
+const BEFORE_OPACITY = 0.28; // of the bar with all heads on, as in `studio.css`
 const [MIN_BARS, TINY] = [3, 0.001]; // bars that are always shown; what is written as less than 0.1%
 const FEW_BARS = 6;
 const FIRST_BARS = 5; // that a telephone shows before it is asked for more
@@ -69,7 +70,7 @@ function track(probability, pale, other) {
     { class: "track" },
     pale === null ? null : h("span", { class: "bar pale", style: widthStyle(pale) }),
     h("span", { class: "bar", style: widthStyle(probability) }),
-    other === null ? null : h("span", { class: "mark", style: `left: max(2px, ${100 * other}%)` }),
+    other === null ? null : h("span", { class: "before", style: `width: max(2px, ${100 * other}%)` }),
   );
 }
 
@@ -139,9 +140,11 @@ export function drawProbabilities(pen, theme, rows, top) {
     const y = top + ROW_HEIGHT * i + 12;
     const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
+    pen.text(360, y, percent(probability), { fill: theme.ink, size: 12 });
     pen.rect(130, y - 7, BAR_LENGTH, 14, { fill: theme.line, alpha: 0.45, radius: 3 });
     pen.rect(130, y - 7, Math.max(1, long(probability)), 14, { fill: theme.prediction, radius: 3 });
-    if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
-    pen.text(360, y, percent(probability), { fill: theme.ink, size: 12 });
+    if (other === null) return;
+    pen.rect(130, y - 7, long(other), 14, { fill: theme.prediction, alpha: BEFORE_OPACITY });
+    pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
   });
 }

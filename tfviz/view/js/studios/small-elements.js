@@ -5,6 +5,8 @@ import { cssColour } from "../base/theme.js";
 
 /** @import { Properties } from "../types.js" */
 
+const GRADIENT_STOPS = 9; // colours of a strip, between which a browser mixes
+
 /**
  * @param {Node | string | null | (Node | string | null)[]} content
  * @param {((event: MouseEvent) => unknown) | null} onclick
@@ -29,7 +31,10 @@ export function moreButton(part) {
 
 /** Make a strip of the colours of a scale. @param {Uint32Array} lut the colours from the left to the right */
 export function gradient(lut) {
-  const stops = [0, 0.25, 0.5, 0.75, 1].map((at) => cssColour(lut[Math.round(at * (lut.length - 1))])).join(", ");
+  const last = GRADIENT_STOPS - 1;
+  const colour = (/** @type {unknown} */ _, /** @type {number} */ i) =>
+    cssColour(lut[Math.round((i / last) * (lut.length - 1))]);
+  const stops = Array.from({ length: GRADIENT_STOPS }, colour).join(", ");
   return h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` });
 }
 

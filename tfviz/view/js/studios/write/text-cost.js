@@ -25,12 +25,12 @@ const meanCost = (logits, { ids, vocabSize }) =>
 /** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
 const choices = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
 
-/** @param {number} cost @param {number} other */
-const unsure = (cost, other) => `as unsure as among ${choices(cost)} instead of ${choices(other)}`;
+/** @param {number} cost @param {number} other @param {string} unit */
+const guesses = (cost, other, unit) => `like guessing among ${choices(cost)} ${unit}s instead of ${choices(other)}`;
 
 /** @param {string} unit */
 const costHelp = (unit) =>
-  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1 whatever the slider says); less is better`;
+  `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1 whatever the slider says); less is better; e to its power is the perplexity, the number of equally likely ${unit}s among which a guess would cost as much`;
 
 /** A line that describes the cost of a text, and bars of its tokens. */
 export class TextCost {
@@ -75,7 +75,7 @@ export class TextCost {
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
     if (!unedited)
-      return `As unsure as among ${choices(cost)} of ${formatCount(vocabSize, this.studio.unit)}: ${formatFixed(cost, 2)} nats`;
+      return `${this.words(cost)}: like guessing among ${choices(cost)} of ${formatCount(vocabSize, this.studio.unit)}`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
   }
@@ -101,9 +101,9 @@ export class TextCost {
   /** Compare the cost of the text now with that of a toggled head. @param {number} now @param {number} other @param {boolean} isOff */
   compare(now, other, isOff) {
     if (!isOff)
-      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}, ${unsure(other, now)}.`;
+      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}: ${guesses(other, now, this.studio.unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
-    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}, ${unsure(now, other)}.${note}`;
+    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}: ${guesses(now, other, this.studio.unit)}.${note}`;
   }
 
   /** @param {string} key @param {HeadAddress} place @param {Answer} answer */
