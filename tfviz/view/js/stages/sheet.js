@@ -11,6 +11,7 @@ import { paint } from "../base/paint.js";
 import { devicePixels, textWidth } from "../base/pen.js";
 
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
+/** @import { Grid } from "../base/grid.js" */
 /** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
 /**
  * @typedef {object} SheetStyle
