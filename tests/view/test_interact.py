@@ -18,8 +18,8 @@ from tfviz.view.figures.formatting import format_number
 from tfviz.view.figures.palette import muted, sequential_colormap, theme
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.result_spec import ResultPanel, result_scale, round_up
-from tfviz.view.spec import Scale
+from tfviz.view.result_spec import ResultPanel, result_scale
+from tfviz.view.spec import Scale, round_up
 
 pytest_plugins = ["node"]
 NONE = Parameter.empty

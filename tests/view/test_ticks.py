@@ -1,8 +1,9 @@
-"""The names below a line chart: static pictures and pages choose the same."""
+"""The names below a line chart, and the numbers beside colours: static pictures and pages choose the same."""
 
 import pytest
 
 from tfviz.view.figures.ticks import ticks
+from tfviz.view.spec import Scale
 
 pytest_plugins = ["node"]
 CASES = [
@@ -31,3 +32,26 @@ def test_page_chooses_the_same(node):
     node.load("interact/ticks")
     for names, most, expected in CASES:
         assert [name for _, name in node.evaluate("([names, most]) => ticks(names, most)", [names, most])] == expected
+
+
+SCALES = [
+    ("sqrt", 1.0, [0.0, 0.01, 0.1, 0.25, 0.5, 1.0]),
+    ("sqrt", 0.55, [0.0, 0.005, 0.05, 0.1, 0.2, 0.55]),  # 0.0055, 0.055, 0.1375 and 0.275 downwards
+    ("sqrt", 0.2, [0.0, 0.002, 0.02, 0.05, 0.1, 0.2]),
+    ("linear", 1.0, [0.0, 0.25, 0.5, 0.75, 1.0]),
+    ("linear", 37.0, [0.0, 10.0, 20.0, 30.0, 37.0]),
+    ("linear", 12.0, [0.0, 5.0, 10.0, 12.0]),
+    ("linear", 0.004, [0.0, 0.001, 0.002, 0.003, 0.004]),
+    ("linear", 0.0021, [0.0, 0.001, 0.0021]),  # 0.002 would touch the end
+    ("diverging", 0.55, [-0.55, -0.4, -0.2, 0.0, 0.2, 0.4, 0.55]),
+    ("diverging-sqrt", 12.0, [-12.0, -5.0, -2.0, -0.5, 0.0, 0.5, 2.0, 5.0, 12.0]),
+    ("diverging-sqrt", 1.0, [-1.0, -0.5, -0.25, -0.05, 0.0, 0.05, 0.25, 0.5, 1.0]),
+]
+
+
+@pytest.mark.parametrize(("kind", "limit", "expected"), SCALES)
+def test_scale_ticks_are_round_in_both_languages(node, kind, limit, expected):
+    assert Scale(kind, limit).ticks == pytest.approx(expected)
+    node.load("base/grid")
+    found = node.evaluate("([kind, limit]) => scaleTicks(kind, limit)", [kind, limit])
+    assert found == pytest.approx(expected)

@@ -15,8 +15,7 @@ from tfviz.text import subwords
 from tfviz.view.check_numbers import check_at_most, check_finite, check_positive
 from tfviz.view.documents.interact import CellsSpec, TableAxes, TextSpec
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
-from tfviz.view.result_spec import round_up
-from tfviz.view.spec import NO_NAMES
+from tfviz.view.spec import NO_NAMES, round_up
 
 __all__ = ["angle", "cells", "order", "points", "text"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -98,19 +97,6 @@ def result_scale(
         return Scale(chosen)
     margin = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
     return Scale(chosen, round_up(max(margin * float(abs(finite).max(initial=0.0)), min_limit)))
-
-
-def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
-    """Return the smallest round number not below `value`: one of `sizes` times a power of ten; 1 unless `value` > 0.
-
-    >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
-    (0.3, 1.5, 3.0, 1.0)
-    """
-    if not value > 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
-    return float(f"{fitting * power:.6g}")
 
 
 def stack_end(total: float, budget: float | None) -> float:

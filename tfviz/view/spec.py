@@ -7,6 +7,7 @@ to the page's scripts.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -19,6 +20,9 @@ from tfviz.look import AttentionMaps
 MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers; weights then have no linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+TICK_FACTORS = (1, 2, 5, 10)
+MAX_INNER_TICK = 0.85  # of the limit: a number nearer to the end of a linear colour bar would touch the last one
+ROUND_FACTORS = (1, 1.5, 2, 3, 4, 5, 6, 8)
 MIN_SCALE_EVEN_WEIGHTS = 16  # the scale of weights on a picture ends at this multiple of 1 / keys, or later
 
 ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
@@ -48,6 +52,30 @@ SCALE_RULES: dict[ScaleKind, ScaleRule] = {
 }
 
 
+def round_up(value: float, sizes: Sequence[float] = ROUND_FACTORS) -> float:
+    """Return the smallest round number not below `value`: one of `sizes` times a power of ten; 1 unless `value` > 0.
+
+    >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
+    (0.3, 1.5, 3.0, 1.0)
+    """
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
+    return float(f"{fitting * power:.6g}")
+
+
+def round_down(value: float) -> float:
+    """Return the largest number of `TICK_FACTORS` times a power of ten that is not above `value`, which is above 0.
+
+    >>> round_down(0.55), round_down(19), round_down(0.001)
+    (0.5, 10.0, 0.001)
+    """
+    power = 10.0 ** math.floor(math.log10(value) + 1e-6)
+    fitting = max(size for size in TICK_FACTORS if size * power <= value * (1 + 1e-6))
+    return float(f"{fitting * power:.6g}")
+
+
 @dataclass(frozen=True)
 class Scale:
     """A colour scale from 0 to `limit`, or from -`limit` to `limit` if it diverges; `name` is the quantity shown."""
@@ -62,7 +90,14 @@ class Scale:
 
     @property
     def ticks(self) -> list[float]:
-        return [tick * self.limit for tick in self.rule.ticks]
+        """The numbers on the colour bar: those of the rule, or round ones if it does not end at 1, and its ends."""
+        if self.limit == 1:
+            return list(self.rule.ticks)
+        parts = [round_down(fraction * self.limit) for fraction in self.rule.ticks if 0 < fraction < 1]
+        step = round_up(self.limit / 4, TICK_FACTORS)
+        steps = [n * step for n in (1, 2, 3) if n * step <= MAX_INNER_TICK * self.limit]
+        positive = [*dict.fromkeys(parts if self.rule.root else steps), self.limit]
+        return [*(-tick for tick in reversed(positive) if self.rule.diverging), 0.0, *positive]
 
     @property
     def caption(self) -> str:

@@ -144,6 +144,12 @@ def running_text(
     return top + (line + 1) * LINE_INCHES + 0.12
 
 
+def text_height(tokens: Sequence[str], first: int, width_inches: float, padding: float) -> float:
+    """Return the height that `running_text` takes for these tokens, in inches."""
+    line = max((line for _, _, line, _, _ in _layout(tokens, first, width_inches, padding)), default=0)
+    return (line + 1) * LINE_INCHES + 0.12
+
+
 def _layout(
     tokens: Sequence[str], first: int, line_width: float, padding: float
 ) -> Iterator[tuple[int | None, float, int, float, str]]:

@@ -22,16 +22,18 @@ from tfviz.view.figures.formatting import format_number, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
 from tfviz.view.figures.palette import drawable, muted, prediction_colour, tick_labels
 from tfviz.view.figures.static_figure import set_title
-from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text
+from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text, text_height
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
 
 MAX_LAYERS, MAX_HEADS = 6, 8  # of which maps are drawn
 MAX_NAME_LENGTH = 16  # characters of a bar's name
 MIN_EFFECT_LIMIT = 0.5  # log-odds; smallest limit of the shades, so that small effects stay pale
+MAX_TEXT_LENGTH = 120  # tokens; of a longer text the last ones are drawn
 MAX_LABELS = 24  # of an axis of the selected head below the text; with more tokens, the words' first ones are labelled
-# Inches: above panes, between panes, of the text, of the maps, of a bar's name, of a bar with number, of a bar's row.
-TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, NAME_WIDTH, BAR_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.9, 1.05, 1.25, 0.25
-MAX_MAP, MIN_OPENED = 0.76, 1.2  # sides of a small map and of the selected head below the text
+# Inches: above panes, between panes, of the text, of the maps, of a bar, of its number, of its row.
+TOP, GAP, TEXT_WIDTH, MAPS_HEIGHT, BAR_LENGTH, NUMBER_WIDTH, ROW_HEIGHT = 1.15, 0.35, 3.0, 2.9, 0.9, 0.6, 0.25
+NAME_LETTER_WIDTH, MAX_NAME_WIDTH = 0.085, 1.3  # inches of a letter of a bar's name, and of the longest name
+MAX_MAP, MIN_OPENED = 0.76, 1.9  # sides of a small map and of the selected head below the text
 LABEL_WIDTH, MIN_LABEL_HEIGHT = 0.075, 0.11  # of a letter, and between two labels
 SENTENCE_Y, HEADING_Y = 0.48, 0.84  # inches from the top
 TITLE_SIZE, BODY_SIZE, LABEL_SIZE = 13.2, 9, 8  # points, in proportion to the page's 22, 15 and 13 pixels
@@ -140,9 +142,9 @@ class StudioPicture:
         side = min(MAX_MAP, MAPS_HEIGHT / heads)
         maps_left = TEXT_WIDTH + GAP + 0.55
         bars_left = maps_left + layers * side + GAP
-        width = bars_left + NAME_WIDTH + len(prediction.bars) * BAR_WIDTH
+        width = bars_left + self._name_width + len(prediction.bars) * (BAR_LENGTH + NUMBER_WIDTH)
         settings = ROW_HEIGHT if prediction.settings else 0.0
-        height = TOP + max(heads * side + 0.65, len(prediction.names) * ROW_HEIGHT + 0.2 + settings, 1.6)
+        height = TOP + max(heads * side + 0.65, len(prediction.names) * ROW_HEIGHT + 0.2 + settings, self._text_height)
         figure = Figure(figsize=(width, height))
         page = figure.add_axes((0, 0, 1, 1))
         page.set(xlim=(-0.08, width - 0.08), ylim=(height, 0))
@@ -158,8 +160,8 @@ class StudioPicture:
         self._draw_legend(figure, page, (maps_left, TOP + heads * side + 0.14), (width, height))
         for column in range(len(prediction.bars)):
             self._draw_bars(page, bars_left, column)
-        self._draw_heading(page, maps_left, "The model")
-        self._draw_heading(page, bars_left, prediction.question)
+        self._draw_heading(page, maps_left, HEADING_Y, "The model")
+        self._draw_heading(page, bars_left, HEADING_Y, prediction.question)
         if prediction.settings:
             below = TOP + (len(prediction.names) + 0.6) * ROW_HEIGHT
             page.text(bars_left, below, prediction.settings, va="center", **_muted_style("left"))
@@ -168,29 +170,57 @@ class StudioPicture:
         figure.text(0.08 / width, 1 - SENTENCE_Y / height, drawable(self.finding), va="center", fontsize=BODY_SIZE)
         return figure
 
-    def _draw_heading(self, page: Axes, left: float, text: str) -> None:
-        page.text(left, HEADING_Y, text, va="center", weight="bold", **_muted_style("left"))
+    @property
+    def _name_width(self) -> float:
+        longest = max((len(shorten(name, MAX_NAME_LENGTH)) for name in self.prediction.names), default=0)
+        return min(MAX_NAME_WIDTH, 0.15 + NAME_LETTER_WIDTH * longest)
+
+    @property
+    def _first(self) -> int:
+        """The first token that is drawn."""
+        return max(0, len(self.text) - MAX_TEXT_LENGTH)
+
+    @property
+    def _padding(self) -> float:
+        """The space beside a token, in inches; tokens without spaces would touch."""
+        return 0.0 if self.has_spaces else SHADE_PADDING_INCHES
+
+    @property
+    def _opened_top(self) -> float:
+        """Where the selected head begins below the text and the description of its shades, in inches."""
+        text = text_height(self.text, self._first, TEXT_WIDTH, self._padding)
+        return TOP - 0.14 + text + 0.5 + 0.14 * self.shading.count("\n")
+
+    @property
+    def _text_height(self) -> float:
+        """The height of the text and of the selected head below it, from `TOP` on, in inches."""
+        ticks = self._ticks()
+        labels, side = _label_length(ticks), max(MIN_OPENED, MIN_LABEL_HEIGHT * len(ticks))
+        opened = labels + side + 0.22 if labels + side <= TEXT_WIDTH else 0.0
+        return self._opened_top + opened - TOP
+
+    def _draw_heading(self, page: Axes, left: float, y: float, text: str) -> None:
+        page.text(left, y, text, va="center", weight="bold", **_muted_style("left"))
 
     def _draw_text(self, figure: Figure, page: Axes, width: float, height: float) -> None:
-        self._draw_heading(page, 0, "The text")
+        self._draw_heading(page, 0, HEADING_Y, "The text")
         numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
         if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
             numbers, scale = self.effects.numpy(), Scale("diverging-sqrt", 4 * self.effect_limit)
-        first = max(0, len(self.text) - 120)
-        padding = 0.0 if self.has_spaces else SHADE_PADDING_INCHES  # else tokens would touch
         ink = colormap(WEIGHT_SCALE)(1.0)
-        style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": padding, "mark": ink}
-        end = running_text(page, TOP - 0.14, self.text, first, self.row, numbers, **style)
+        style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": self._padding, "mark": ink}
+        end = running_text(page, TOP - 0.14, self.text, self._first, self.row, numbers, **style)
         page.text(0, min(end + 0.08, height - 0.1), self.shading, va="top", **_muted_style("left"))
-        self._draw_opened(figure, end + 0.4 + 0.14 * self.shading.count("\n"), width, height)
+        self._draw_opened(figure, page, width, height)
 
-    def _draw_opened(self, figure: Figure, top: float, width: float, height: float) -> None:
-        """Draw the selected head with its words below the text, if there is room."""
-        ticks = self._ticks()
-        length = LABEL_WIDTH * max(map(len, ticks.values()), default=0) + 0.12
-        side = min(TEXT_WIDTH - length, height - 0.12 - top - length)
+    def _draw_opened(self, figure: Figure, page: Axes, width: float, height: float) -> None:
+        """Draw the selected head with its name and its words below the text, if there is room."""
+        ticks, top = self._ticks(), self._opened_top + 0.1
+        length = _label_length(ticks)
+        side = round(min(TEXT_WIDTH - length, height - 0.12 - top - length), 3)
         if side < max(MIN_OPENED, MIN_LABEL_HEIGHT * len(ticks)):
             return
+        self._draw_heading(page, 0, self._opened_top, f"Layer {self.layer}, head {self.head}")
         axes = figure.add_axes(_fractions((length, top + length, side, side), width, height))
         self._draw_weights(axes, self.layer, self.head)
         axes.set_xticks(list(ticks), list(ticks.values()), rotation=90)
@@ -238,7 +268,7 @@ class StudioPicture:
         prediction = self.prediction
         name, probabilities = list(prediction.bars.items())[column]
         colour = prediction_colour()
-        start, length = left + NAME_WIDTH + column * BAR_WIDTH, BAR_WIDTH - 0.6
+        start, length = left + self._name_width + column * (BAR_LENGTH + NUMBER_WIDTH), BAR_LENGTH
         if len(prediction.bars) > 1:
             page.text(start, TOP - 0.06, name, **_muted_style("left"))
         for row, (word, probability) in enumerate(zip(prediction.names, probabilities.tolist())):
@@ -250,6 +280,11 @@ class StudioPicture:
                 page.barh(middle, length * float(prediction.unfiltered[row]), 0.14, start, color=colour, alpha=0.3)
             page.barh(middle, length * probability, 0.14, start, color=colour)
             page.text(start + length + 0.06, middle, percent(probability), va="center", fontsize=BODY_SIZE)
+
+
+def _label_length(ticks: Mapping[int, str]) -> float:
+    """Return the length of the longest label beside the selected head, in inches."""
+    return LABEL_WIDTH * max(map(len, ticks.values()), default=0) + 0.12
 
 
 def _muted_style(side: str) -> dict[str, Any]:

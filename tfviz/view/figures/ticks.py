@@ -6,9 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from tfviz.view.result_spec import round_up
-
-TICK_FACTORS = (1, 2, 5, 10)
+from tfviz.view.spec import TICK_FACTORS, round_up
 
 
 def ticks(names: Sequence[str], most: float) -> dict[int, str]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.view.documents.interact import SliderSpec
 from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
-from tfviz.view.result_spec import round_up
+from tfviz.view.spec import round_up
 
 CONTROL_VALUES = (
     "(low, high[, step]), a list, a dict, True or False, a number, or view.controls.points, cells, text, order, angle"

@@ -1,8 +1,9 @@
 // Where a scale ends, and the numbers beside an axis.
 
 import { formatFixed, formatNumber } from "./numbers.js";
+import spec from "./spec.json" with { type: "json" };
 
-export const TICK_FACTORS = [1, 2, 5, 10];
+export const TICK_FACTORS = spec.tick_factors;
 const ROUND_FACTORS = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
 
 /**
@@ -14,6 +15,13 @@ export function roundUp(value, sizes = ROUND_FACTORS) {
   if (!(value > 0) || !Number.isFinite(value)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return Number((Number(sizes.find((size) => size * power >= value * (1 - 1e-6))) * power).toPrecision(6));
+}
+
+/** Return the largest number of `TICK_FACTORS` times a power of ten that is not above a value. @param {number} value above 0 */
+export function roundDown(value) {
+  const power = 10 ** Math.floor(Math.log10(value) + 1e-6);
+  const fitting = TICK_FACTORS.filter((size) => size * power <= value * (1 + 1e-6));
+  return Number((Math.max(...fitting) * power).toPrecision(6));
 }
 
 /**

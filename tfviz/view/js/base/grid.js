@@ -4,6 +4,7 @@
 /** @typedef {ArrayLike<number> & Iterable<number>} NumberList */
 /** @typedef {{ scale?: string, limit?: number }} GridScale */
 
+import { roundDown, roundUp } from "./axis-ticks.js";
 import { clamp } from "./numbers.js";
 import spec from "./spec.json" with { type: "json" };
 
@@ -26,6 +27,22 @@ export const SCALES = Object.fromEntries(
     { toFraction: root ? FRACTION_FUNCTIONS.root : FRACTION_FUNCTIONS.linear, ticks, diverging },
   ]),
 );
+
+/**
+ * Return the numbers beside a scale: those of its rule, or round ones if it does not end at 1, and its ends; as
+ * `Scale.ticks` of `tfviz/view/spec.py`.
+ * @param {string} scale
+ * @param {number} limit
+ */
+export function scaleTicks(scale, limit) {
+  const { root, ticks, diverging } = spec.scales[/** @type {keyof typeof spec.scales} */ (scale)];
+  if (limit === 1) return ticks;
+  const parts = ticks.filter((tick) => tick > 0 && tick < 1).map((tick) => roundDown(tick * limit));
+  const step = roundUp(limit / 4, spec.tick_factors);
+  const steps = [1, 2, 3].map((n) => n * step).filter((tick) => tick <= spec.max_inner_tick * limit);
+  const positive = [...new Set(root ? parts : steps), limit];
+  return [...(diverging ? positive.map((tick) => -tick).reverse() : []), 0, ...positive];
+}
 
 /** Return the weight of a code on the square-root scale. @param {number} code */
 const weightOf = (code) => (code / 255) ** 2;

@@ -1,6 +1,6 @@
 // A function that draws the colour scale of a grid with numbers.
 
-import { codeOf, FORBIDDEN, Grid, ALLOWED, SCALES } from "../base/grid.js";
+import { codeOf, FORBIDDEN, Grid, ALLOWED, SCALES, scaleTicks } from "../base/grid.js";
 import { formatNumber } from "../base/numbers.js";
 import { cssColour } from "../base/theme.js";
 
@@ -80,21 +80,21 @@ export function drawRamp(pen, lut, [x, y, width, height], stroke) {
  * @param {number | null} [even] the even weight, marked on a scale from 0
  */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height, even = null) {
-  const { toFraction, ticks, diverging } = SCALES[scale];
+  const { toFraction, diverging } = SCALES[scale];
   const low = diverging ? -1 : 0;
   /** @param {number} value */
-  const at = (value) => y + height * (1 - (toFraction(value) - low) / (1 - low));
+  const at = (value) => y + height * (1 - (toFraction(value / limit) - low) / (1 - low));
   drawRamp(pen, theme.lut({ diverging }), [x, y, 10, height], theme.line);
-  const levels = even === null || diverging ? [] : [at(even / limit)];
+  const levels = even === null || diverging ? [] : [at(even)];
   for (const level of levels) {
     pen.rect(x - 2, level, 14, 1, { fill: theme.soft });
     pen.text(x + 15, level, `${formatNumber(even ?? 0)} even`, { fill: theme.soft, size: 10 });
   }
   const taken = [...levels]; // a tick must not touch other labels
-  for (const tick of ticks) {
+  for (const tick of scaleTicks(scale, limit)) {
     if (taken.some((other) => Math.abs(other - at(tick)) < 12)) continue;
     taken.push(at(tick));
-    pen.text(x + 15, at(tick), formatNumber(tick * limit), { fill: theme.soft, size: 10 });
+    pen.text(x + 15, at(tick), formatNumber(tick), { fill: theme.soft, size: 10 });
   }
 }
 
@@ -109,11 +109,11 @@ export const SCALE_HEIGHT = 56; // pixels of a horizontal scale, with its name a
  * @param {number} width
  */
 export function horizontalLegend(pen, theme, { limit, unit }, [x, y], width) {
-  const { toFraction, ticks } = SCALES.sqrt;
+  const { toFraction } = SCALES.sqrt;
   pen.text(x, y + 6, `${unit}, square-root scale`, { fill: theme.soft, size: 12 });
   drawRamp(pen, theme.sequential, [x, y + 18, width, 10], theme.line);
-  for (const tick of ticks) {
+  for (const tick of scaleTicks("sqrt", limit)) {
     const align = tick === 0 ? "left" : "center";
-    pen.text(x + width * toFraction(tick), y + 38, formatNumber(tick * limit), { fill: theme.soft, size: 12, align });
+    pen.text(x + width * toFraction(tick / limit), y + 38, formatNumber(tick), { fill: theme.soft, size: 12, align });
   }
 }
