@@ -9,7 +9,7 @@ import numpy
 from torch import Tensor
 
 from tfviz.look.map_arguments import range_labels
-from tfviz.view.spec import NO_NAMES, Scale, ScaleKind
+from tfviz.view.spec import NO_NAMES, Scale, ScaleKind, round_up
 
 STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, as indices of the colour cycle
 

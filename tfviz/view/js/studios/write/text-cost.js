@@ -25,8 +25,29 @@ const meanCost = (logits, { ids, vocabSize }) =>
 /** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
 const choices = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
 
-/** @param {number} cost @param {number} other @param {string} unit */
-const guesses = (cost, other, unit) => `like guessing among ${choices(cost)} ${unit}s instead of ${choices(other)}`;
+/**
+ * Say among how many equally likely tokens a guess would cost as much; no guess among all costs more than their logarithm.
+ * @param {number} cost nats a token
+ * @param {number} vocabSize
+ * @param {string} unit
+ */
+export function guessWords(cost, vocabSize, unit) {
+  const all = formatCount(vocabSize, unit);
+  if (cost > Math.log(vocabSize)) return `worse than guessing among all ${all}`;
+  return `like guessing among ${choices(cost)} of ${all}`;
+}
+
+/**
+ * Compare two costs as `guessWords` does, after a colon; empty if one is worse than a guess among all.
+ * @param {number} cost
+ * @param {number} other
+ * @param {number} vocabSize
+ * @param {string} unit
+ */
+export function guessComparison(cost, other, vocabSize, unit) {
+  if (Math.max(cost, other) > Math.log(vocabSize)) return "";
+  return `: like guessing among ${choices(cost)} ${unit}s instead of ${choices(other)}`;
+}
 
 /** @param {string} unit */
 const costHelp = (unit) =>
@@ -74,8 +95,7 @@ export class TextCost {
     const { ids, logits, unedited, vocabSize } = answer;
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
-    if (!unedited)
-      return `${this.words(cost)}: like guessing among ${choices(cost)} of ${formatCount(vocabSize, this.studio.unit)}`;
+    if (!unedited) return `${this.words(cost)}: ${guessWords(cost, vocabSize, this.studio.unit)}`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
   }
@@ -95,15 +115,22 @@ export class TextCost {
     if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
       void this.askWithout(key, place, answer);
     if (without === undefined || without === null) return "";
-    return this.compare(now, without, studio.heads.isOff(place));
+    return this.compare(now, without, answer.vocabSize, studio.heads.isOff(place));
   }
 
-  /** Compare the cost of the text now with that of a toggled head. @param {number} now @param {number} other @param {boolean} isOff */
-  compare(now, other, isOff) {
+  /**
+   * Compare the cost of the text now with that of a toggled head.
+   * @param {number} now
+   * @param {number} other
+   * @param {number} vocabSize
+   * @param {boolean} isOff
+   */
+  compare(now, other, vocabSize, isOff) {
+    const { unit } = this.studio;
     if (!isOff)
-      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}: ${guesses(other, now, this.studio.unit)}.`;
+      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${guessComparison(other, now, vocabSize, unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
-    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}: ${guesses(now, other, this.studio.unit)}.${note}`;
+    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${guessComparison(now, other, vocabSize, unit)}.${note}`;
   }
 
   /** @param {string} key @param {HeadAddress} place @param {Answer} answer */
