@@ -5,14 +5,14 @@ import { test } from "node:test";
 import { stub } from "./helpers.js";
 import * as beams from "../../tfviz/view/js/studios/translate/beam-search.js";
 
-const { likeliestTokens, logProbabilities, nextBeam, EMPTY_BEAM, ranksUpTo, scoreOf } = beams;
+const { likeliestTokens, logProbabilities, nextHypotheses, EMPTY_HYPOTHESIS, ranksUpTo, scoreOf } = beams;
 const END = 0;
 /** @param {...number} shares */
 const logs = (...shares) => Float64Array.from(shares, Math.log);
 /** @param {{ tokens: number[] }[]} texts */
 const tokens = (texts) => texts.map((text) => text.tokens.join(" "));
 
-test("a score is the log divided by the length penalty ((5 + length) / 6) ** alpha", () => {
+test("a score is the log divided by the length penalty ((5 + length) / 6) ** lengthPenalty", () => {
   const text = { tokens: [1, 2, 3, 4, 5, 6, 7], sum: -4 };
   assert.equal(scoreOf(text, 0), -4);
   assert.equal(scoreOf(text, 1), -2);
@@ -35,10 +35,10 @@ test("the likeliest tokens are in order, of equal ones the first, and none is im
 });
 
 test("the beam is the best of all continuations", () => {
-  const how = { width: 2, alpha: 0, end: END };
-  const first = nextBeam([EMPTY_BEAM], [logs(0.1, 0.5, 0.4)], how);
+  const how = { numBeams: 2, lengthPenalty: 0, end: END };
+  const first = nextHypotheses([EMPTY_HYPOTHESIS], [logs(0.1, 0.5, 0.4)], how);
   assert.deepEqual(tokens(first), ["1", "2"]);
-  const second = nextBeam(first, [logs(0.3, 0.3, 0.4), logs(0.8, 0.1, 0.1)], how);
+  const second = nextHypotheses(first, [logs(0.3, 0.3, 0.4), logs(0.8, 0.1, 0.1)], how);
   assert.deepEqual(tokens(second), ["2 0", "1 2"]); // 0.4 * 0.8 and 0.5 * 0.4
   assert.deepEqual(
     second.map(({ parent, ended }) => [parent, ended]),
@@ -51,10 +51,10 @@ test("the beam is the best of all continuations", () => {
 });
 
 test("a text that has ended stays as it is, and competes", () => {
-  const how = { width: 2, alpha: 0, end: END };
+  const how = { numBeams: 2, lengthPenalty: 0, end: END };
   const ended = { tokens: [3, END], sum: Math.log(0.3), ended: true, endedBefore: false, parent: 0 };
   const open = { tokens: [1, 2], sum: Math.log(0.5), ended: false, endedBefore: false, parent: 0 };
-  const next = nextBeam([open, ended], [logs(0.2, 0.5, 0.3), null], how);
+  const next = nextHypotheses([open, ended], [logs(0.2, 0.5, 0.3), null], how);
   assert.deepEqual(tokens(next), ["3 0", "1 2 1"]);
   assert.deepEqual(
     next.map(({ endedBefore, parent }) => [endedBefore, parent]),
@@ -69,10 +69,14 @@ test("a length penalty lets the longer text win", () => {
   const ended = { tokens: [END], sum: -1, ended: true, endedBefore: false, parent: 0 };
   const long = { tokens: [1, 1, 1, 1, 1, 1], sum: -1.1, ended: false, endedBefore: false, parent: 0 };
   const certain = Float64Array.of(-Infinity, 0);
-  assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 0, end: END })), ["0"]);
-  assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 1, end: END })), [
-    "1 1 1 1 1 1 1",
-  ]);
+  assert.deepEqual(
+    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 0, end: END })),
+    ["0"],
+  );
+  assert.deepEqual(
+    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 1, end: END })),
+    ["1 1 1 1 1 1 1"],
+  );
 });
 
 test("a text's way leads through its parents", () => {

@@ -4,8 +4,8 @@ import { logSoftmax, notFinite, topK } from "../logits.js";
 
 /** @import { NumberList } from "../../base/grid.js" */
 /**
- * A text of the search.
- * @typedef {object} Beam
+ * A text of the search, finished or not.
+ * @typedef {object} Hypothesis
  * @property {number[]} tokens
  * @property {number} sum log of its probability
  * @property {boolean} ended
@@ -13,14 +13,14 @@ import { logSoftmax, notFinite, topK } from "../logits.js";
  * @property {number} parent its rank at the step before
  */
 
-/** @param {number} length @param {number} alpha */
-const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
+/** @param {number} length @param {number} lengthPenalty */
+const divisor = (length, lengthPenalty) => ((5 + length) / 6) ** lengthPenalty;
 
-/** @param {Pick<Beam, "tokens" | "sum">} text @param {number} alpha */
-export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.length, alpha);
+/** @param {Pick<Hypothesis, "tokens" | "sum">} text @param {number} lengthPenalty */
+export const scoreOf = ({ tokens, sum }, lengthPenalty) => sum / divisor(tokens.length, lengthPenalty);
 
-/** @type {Readonly<Beam>} */
-export const EMPTY_BEAM = Object.freeze({ tokens: [], sum: 0, ended: false, endedBefore: false, parent: 0 });
+/** @type {Readonly<Hypothesis>} */
+export const EMPTY_HYPOTHESIS = Object.freeze({ tokens: [], sum: 0, ended: false, endedBefore: false, parent: 0 });
 
 /**
  * Return the log-probabilities of all tokens: -Infinity for the suppressed ones, which leaves the others unchanged.
@@ -38,38 +38,38 @@ export function logProbabilities(logits, suppressed = []) {
 export const likeliestTokens = (logs, count) => topK(logs, count).filter((token) => logs[token] > -Infinity);
 
 /**
- * Return a beam extended by a token.
- * @param {Beam} text
+ * Return a hypothesis with one more token.
+ * @param {Hypothesis} text
  * @param {number} parent
  * @param {number} token
  * @param {number} log
  * @param {number} end
- * @returns {Beam}
+ * @returns {Hypothesis}
  */
-export function extendedBeam(text, parent, token, log, end) {
+export function extendedHypothesis(text, parent, token, log, end) {
   return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, endedBefore: false, parent };
 }
 
 /**
- * Return the best of all continuations.
- * @param {Beam[]} texts
+ * Return the best of all continuations, the next beam.
+ * @param {Hypothesis[]} texts
  * @param {(NumberList | null)[]} logs of the next token of each text; null if the text has ended
- * @param {{ width: number, alpha: number, end: number }} options
- * @returns {Beam[]}
+ * @param {{ numBeams: number, lengthPenalty: number, end: number }} options
+ * @returns {Hypothesis[]}
  */
-export function nextBeam(texts, logs, { width, alpha, end }) {
+export function nextHypotheses(texts, logs, { numBeams, lengthPenalty, end }) {
   const continuations = texts.flatMap((text, parent) => {
     const next = logs[parent];
     if (text.ended || !next) return [{ ...text, endedBefore: true, parent }];
-    return likeliestTokens(next, width).map((token) => extendedBeam(text, parent, token, next[token], end));
+    return likeliestTokens(next, numBeams).map((token) => extendedHypothesis(text, parent, token, next[token], end));
   });
-  const scores = new Map(continuations.map((text) => [text, scoreOf(text, alpha)]));
-  return continuations.sort((a, b) => Number(scores.get(b)) - Number(scores.get(a))).slice(0, width);
+  const scores = new Map(continuations.map((text) => [text, scoreOf(text, lengthPenalty)]));
+  return continuations.sort((a, b) => Number(scores.get(b)) - Number(scores.get(a))).slice(0, numBeams);
 }
 
 /**
  * Return the rank of a text at each step, from the first step on.
- * @param {Beam[][]} columns
+ * @param {Hypothesis[][]} columns
  * @param {number} column
  * @param {number} rank
  */

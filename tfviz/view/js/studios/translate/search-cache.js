@@ -23,11 +23,15 @@ export class SearchCache {
   /** Return the search for the current choices. @param {number[]} ids of the source @param {Edit[]} edits */
   searchFor(ids, edits) {
     const { store, document } = this.studio;
-    const [width, alpha, prefix] = [store.get("num_beams"), store.get("length_penalty"), store.get("prefix")];
+    const [numBeams, lengthPenalty, prefix] = [
+      store.get("num_beams"),
+      store.get("length_penalty"),
+      store.get("prefix"),
+    ];
     const { end, suppressed, max_tokens } = document;
     const reader = this.readerFor(ids, edits);
-    const key = JSON.stringify([ids, edits, width, alpha, prefix]);
-    const how = { width, alpha, end, suppressed, max_tokens };
+    const key = JSON.stringify([ids, edits, numBeams, lengthPenalty, prefix]);
+    const how = { numBeams, lengthPenalty, end, suppressed, max_tokens };
     return this.searches.getOrMake(key, () => new TranslationSearch(reader, prefix, how));
   }
 

@@ -8,13 +8,13 @@ import { scoreOf } from "./beam-search.js";
 import { button } from "../small-elements.js";
 
 /** @import { Tokenizer } from "../../types.js" */
-/** @import { Beam } from "./beam-search.js" */
+/** @import { Hypothesis } from "./beam-search.js" */
 
 /** A list with a button for each text of a beam. */
 export class SearchTexts {
-  /** @type {Beam[]} */
+  /** @type {Hypothesis[]} */
   texts = [];
-  alpha = 0;
+  lengthPenalty = 0;
 
   /** @param {Tokenizer} tokenizer @param {(column: number, rank: number) => void} choose */
   constructor(tokenizer, choose) {
@@ -28,14 +28,14 @@ export class SearchTexts {
     return quotedExcerpt(this.tokenizer.decode(tokens), Infinity);
   }
 
-  /** @param {Beam[][]} columns @param {number[]} tokens the tokens of the selected text @param {number} alpha */
-  show(columns, tokens, alpha) {
+  /** @param {Hypothesis[][]} columns @param {number[]} tokens the tokens of the selected text @param {number} lengthPenalty */
+  show(columns, tokens, lengthPenalty) {
     const column = columns.length - 1;
     const texts = columns[column] ?? [];
-    Object.assign(this, { texts, alpha });
+    Object.assign(this, { texts, lengthPenalty });
     this.element.replaceChildren(
       ...texts.map((text, rank) => {
-        const score = h("span", { class: "score" }, formatFixed(scoreOf(text, alpha), 2));
+        const score = h("span", { class: "score" }, formatFixed(scoreOf(text, lengthPenalty), 2));
         const name = h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …");
         const pressed = String(text.tokens) === String(tokens);
         return button([score, name], () => this.choose(column, rank), { "aria-pressed": String(pressed) });
@@ -47,7 +47,7 @@ export class SearchTexts {
     const number = (/** @type {number} */ value) => formatFixed(value, 4);
     const rows = this.texts.map((text) => [
       this.quote(text.tokens),
-      ...[text.sum, scoreOf(text, this.alpha)].map(number),
+      ...[text.sum, scoreOf(text, this.lengthPenalty)].map(number),
     ]);
     return tableElement("texts of the search", ["text", "nats", "score"], rows, "text");
   }

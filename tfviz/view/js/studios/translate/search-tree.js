@@ -10,7 +10,7 @@ import { ranksUpTo, scoreOf } from "./beam-search.js";
 import { button, joinPresent } from "../small-elements.js";
 import { isSpecial, tokenPhrase, withoutSpace } from "../../base/token-names.js";
 
-/** @import { Beam } from "./beam-search.js" */
+/** @import { Hypothesis } from "./beam-search.js" */
 /** @import { Pen } from "../../types.js" */
 
 const STEP_HEIGHT = 46;
@@ -21,9 +21,9 @@ const MAX_NODE_LENGTH = 16; // letters of a word in a box
 
 /** A tree of the texts of a beam search. */
 export class SearchTree {
-  /** @type {Beam[][]} */
+  /** @type {Hypothesis[][]} */
   columns = [];
-  alpha = 0;
+  lengthPenalty = 0;
   /** @type {number[]} column and rank of the selected text */
   chosen = [0, 0];
   forced = 0;
@@ -62,13 +62,13 @@ export class SearchTree {
   }
 
   /**
-   * @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, searching: boolean, word: (id: number) => string,
+   * @param {{ columns: Hypothesis[][], lengthPenalty: number, chosen: number[] | null, searching: boolean, word: (id: number) => string,
    *   forced: number }} search searching: whether it goes on; forced: the number of columns with a forced token
    */
-  show({ columns, alpha, chosen, searching, word, forced }) {
+  show({ columns, lengthPenalty, chosen, searching, word, forced }) {
     const added = columns.length - this.columns.length;
     this.columns = columns;
-    this.alpha = alpha;
+    this.lengthPenalty = lengthPenalty;
     this.chosen = chosen ?? [0, 0];
     this.word = word;
     this.forced = forced;
@@ -105,20 +105,20 @@ export class SearchTree {
     this.height = STEP_HEIGHT * Math.max(1, ...this.columns.map((column) => column.length)) + 6;
   }
 
-  /** @param {Beam} text */
+  /** @param {Hypothesis} text */
   wordOf(text) {
     const word = this.word(Number(text.tokens.at(-1)));
     return isSpecial(word) ? tokenPhrase(word) : label(withoutSpace(word), MAX_NODE_LENGTH);
   }
 
-  /** @param {Beam} text @param {number} step @param {number} rank */
+  /** @param {Hypothesis} text @param {number} step @param {number} rank */
   makeNode(text, step, rank) {
     const [column, place] = this.chosen;
     const classes = joinPresent(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
     const current = step === column && rank === place;
     const words = [
       h("span", { dir: "auto" }, this.wordOf(text)),
-      h("small", {}, formatFixed(scoreOf(text, this.alpha), 2)),
+      h("small", {}, formatFixed(scoreOf(text, this.lengthPenalty), 2)),
     ];
     const node = button(words, null, {
       class: classes,
@@ -198,7 +198,7 @@ export class SearchTree {
           align: "center",
           bold: on,
         });
-        pen.text(x, middle(rank) + 10, formatFixed(scoreOf(text, this.alpha), 2), {
+        pen.text(x, middle(rank) + 10, formatFixed(scoreOf(text, this.lengthPenalty), 2), {
           fill: theme.soft,
           size: 12,
           align: "center",

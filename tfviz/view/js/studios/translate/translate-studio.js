@@ -3,7 +3,7 @@
 
 import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
-import { EMPTY_BEAM, logProbabilities } from "./beam-search.js";
+import { EMPTY_HYPOTHESIS, logProbabilities } from "./beam-search.js";
 import { querySentence } from "../../stages/head-summary.js";
 import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
@@ -18,7 +18,7 @@ import { translateExamples } from "../examples.js";
 
 /** @import { TranslateDocument } from "../../documents.js" */
 /** @import { Drawing, Pen, Tokenizer } from "../../types.js" */
-/** @import { Beam } from "./beam-search.js" */
+/** @import { Hypothesis } from "./beam-search.js" */
 /** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
@@ -41,7 +41,7 @@ export class TranslateStudio extends Studio {
   current = null;
   /** @type {DecoderOutput | null} whose maps are shown */
   mappedAnswer = null;
-  /** @type {Beam[][]} the steps of the search that are shown */
+  /** @type {Hypothesis[][]} the steps of the search that are shown */
   columns = [];
   /** Whether the choices have changed since they were shown. */
   stale = false;
@@ -161,7 +161,7 @@ export class TranslateStudio extends Studio {
    */
   async readChosen(search, baseline) {
     const { chosen } = this;
-    const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_BEAM;
+    const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_HYPOTHESIS;
     const ended = text.ended || text.tokens.length >= this.document.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
@@ -211,7 +211,7 @@ export class TranslateStudio extends Studio {
     return true;
   }
 
-  /** @param {Beam[][]} columns @param {boolean} searching whether the search goes on */
+  /** @param {Hypothesis[][]} columns @param {boolean} searching whether the search goes on */
   setColumns(columns, searching) {
     this.columns = columns;
     this.searching = searching;

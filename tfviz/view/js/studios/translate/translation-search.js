@@ -1,10 +1,10 @@
 // A translation model on one source with some heads off, and the progress of a beam search with it.
 
-import { extendedBeam, logProbabilities, nextBeam, EMPTY_BEAM } from "./beam-search.js";
+import { extendedHypothesis, logProbabilities, nextHypotheses, EMPTY_HYPOTHESIS } from "./beam-search.js";
 import { cutTo } from "../write/language-model-reader.js";
 import { LruCache } from "../lru-cache.js";
 
-/** @import { Beam } from "./beam-search.js" */
+/** @import { Hypothesis } from "./beam-search.js" */
 /** @import { Pattern, RunOptions } from "../../types.js" */
 /**
  * The outputs of the decoder for some texts.
@@ -78,13 +78,13 @@ export class TranslationReader {
 
 /** A beam search that proceeds step by step. */
 export class TranslationSearch {
-  /** @type {Beam[][]} */
+  /** @type {Hypothesis[][]} */
   columns = [];
 
   /**
    * @param {TranslationReader} reader
    * @param {number[]} prefix the tokens that a text has to begin with
-   * @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} options
+   * @param {{ numBeams: number, lengthPenalty: number, end: number, suppressed: number[], max_tokens: number }} options
    */
   constructor(reader, prefix, options) {
     this.reader = reader;
@@ -97,7 +97,7 @@ export class TranslationSearch {
     return columns.length >= options.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
   }
 
-  /** Return the log-probabilities of the next token of each text that goes on. @param {Beam[]} texts */
+  /** Return the log-probabilities of the next token of each text that goes on. @param {Hypothesis[]} texts */
   async nextLogProbabilities(texts) {
     const open = texts.filter(({ ended }) => !ended).map(({ tokens }) => tokens);
     const result = await (open.length === 1 ? this.reader.readText(open[0]) : this.reader.decode(open));
@@ -111,15 +111,15 @@ export class TranslationSearch {
   /** Add a column: the token that was asked for, or what the search finds; false if it cannot go on. */
   async advance() {
     const { columns, prefix, options } = this;
-    /** @type {Beam[]} */
-    const texts = columns.at(-1) ?? [EMPTY_BEAM];
+    /** @type {Hypothesis[]} */
+    const texts = columns.at(-1) ?? [EMPTY_HYPOTHESIS];
     const logs = this.done ? null : await this.nextLogProbabilities(texts);
     if (!logs) return false;
     const token = prefix[columns.length];
     columns.push(
       token === undefined
-        ? nextBeam(texts, logs, options)
-        : [extendedBeam(texts[0], 0, token, logs[0]?.[token] ?? NaN, options.end)],
+        ? nextHypotheses(texts, logs, options)
+        : [extendedHypothesis(texts[0], 0, token, logs[0]?.[token] ?? NaN, options.end)],
     );
     return true;
   }

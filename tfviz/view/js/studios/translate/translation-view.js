@@ -11,7 +11,7 @@ import { SearchTree } from "./search-tree.js";
 import { SourceText } from "./source-text.js";
 import { TranslationText } from "./translation-text.js";
 
-/** @import { Beam } from "./beam-search.js" */
+/** @import { Hypothesis } from "./beam-search.js" */
 /** @import { DecoderOutput, TranslationSearch } from "./translation-search.js" */
 /** @import { TranslateStudio } from "./translate-studio.js" */
 /** @typedef {{ element: HTMLElement, show(value: number): void }} SliderControl */
@@ -20,7 +20,7 @@ import { TranslationText } from "./translation-text.js";
  * @typedef {object} SearchState
  * @property {TranslationSearch} search
  * @property {TranslationSearch | null} baseline the search with all heads on, if some are off
- * @property {Beam} text the selected text
+ * @property {Hypothesis} text the selected text
  * @property {boolean} ended
  * @property {number[]} read its tokens that the decoder has read
  * @property {number} place of the word that is chosen
@@ -102,14 +102,14 @@ export class TranslationView {
     ) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...NO_CHOICE }), ...options });
     const widthText = (/** @type {number} */ width) => (width > 1 ? `${width} texts` : "greedy");
-    const alphaText = (/** @type {number} */ alpha) => formatFixed(alpha, 1);
+    const penaltyText = (/** @type {number} */ lengthPenalty) => formatFixed(lengthPenalty, 1);
     return {
       num_beams: control("Beam", "num_beams", { min: 1, max: max_num_beams, text: widthText }),
       length_penalty: control("Length penalty", "length_penalty", {
         min: 0,
         max: max_length_penalty,
         step: 0.1,
-        text: alphaText,
+        text: penaltyText,
       }),
     };
   }
@@ -159,7 +159,7 @@ export class TranslationView {
     const { columns, chosen, searching, store, tokenizer } = this.studio;
     const word = (/** @type {number} */ id) => tokenizer.tokens([id])[0];
     const forced = store.get("prefix").length;
-    this.tree.show({ columns, chosen, searching, word, alpha: store.get("length_penalty"), forced });
+    this.tree.show({ columns, chosen, searching, word, lengthPenalty: store.get("length_penalty"), forced });
   }
 
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
