@@ -18,6 +18,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 
 MAX_NUMBERED_CELLS = 100  # a heatmap of more cells shows no numbers; weights then have no linear scale
+MAX_MUTED_NUMBER = 0.05  # of the limit: smaller numbers in cells have the colour of secondary text
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
 TICK_FACTORS = (1, 2, 5, 10)

@@ -14,7 +14,14 @@ from typing import Any, Literal, NotRequired, Union, get_args, get_origin, get_t
 from tfviz.view.documents import charts, heads, interact, neurons, studio_base, studios, view_document
 from tfviz.view.figures.palette import theme_colours
 from tfviz.view.result_spec import STACK_COLOURS
-from tfviz.view.spec import MAX_INNER_TICK, MAX_NUMBERED_CELLS, MIN_SCALE_EVEN_WEIGHTS, SCALE_RULES, TICK_FACTORS
+from tfviz.view.spec import (
+    MAX_INNER_TICK,
+    MAX_MUTED_NUMBER,
+    MAX_NUMBERED_CELLS,
+    MIN_SCALE_EVEN_WEIGHTS,
+    SCALE_RULES,
+    TICK_FACTORS,
+)
 
 MODULES = (heads, charts, neurons, interact, studio_base, studios, view_document)
 SCRIPTS = Path(__file__).parents[1] / "js"
@@ -43,6 +50,7 @@ def constants() -> dict[str, Any]:
     return {
         "numbered": MAX_NUMBERED_CELLS,
         "even_times": MIN_SCALE_EVEN_WEIGHTS,
+        "max_muted_number": MAX_MUTED_NUMBER,
         "max_inner_tick": MAX_INNER_TICK,
         "tick_factors": list(TICK_FACTORS),
         "stack_colours": list(STACK_COLOURS),

@@ -30,7 +30,7 @@ from tfviz.view.figures.palette import (
     tick_labels,
 )
 from tfviz.view.figures.static_figure import draw_frame, set_title
-from tfviz.view.spec import Heatmap, Scale
+from tfviz.view.spec import MAX_MUTED_NUMBER, Heatmap, Scale
 
 MAX_AXIS_LABELS = 96  # on a longer axis, only every n-th position is labelled
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure
@@ -260,7 +260,10 @@ def contrasting_colour(shade: Sequence[float]) -> Any:
 
 
 def annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap, points: float = 8) -> None:
-    """Write the number or the text of each cell in the colour with more contrast; masked cells stay empty."""
+    """Write the number or the text of each cell in the colour with more contrast; masked cells stay empty.
+
+    Small numbers have the colour of secondary text.
+    """
     shades: Any = image
     values = heatmap.values.numpy().astype(float)
     for row, column in numpy.ndindex(values.shape):
@@ -270,7 +273,9 @@ def annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap, points: float
             if heatmap.texts:
                 text = shorten(drawable(heatmap.texts[row][column]), MAX_CELL_LENGTH)
             else:
-                text = format_cell(float(values[row, column]), heatmap.scale.limit)
+                number, limit = float(values[row, column]), heatmap.scale.limit
+                text = format_cell(number, limit)
+                ink = muted() if abs(number) < MAX_MUTED_NUMBER * limit else ink
             axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=points)
 
 

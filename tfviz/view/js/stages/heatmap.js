@@ -1,7 +1,7 @@
 // A drawing of one grid as a heatmap: queries are rows from the top, keys are columns with their labels along the upper
 // edge.
 
-import { Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../base/grid.js";
+import { Grid, MAX_MUTED_NUMBER, MAX_NUMBERED_CELLS, ALLOWED } from "../base/grid.js";
 import { clamp, formatCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { devicePixels, textWidth } from "../base/pen.js";
@@ -308,7 +308,8 @@ export class Heatmap {
         const text = texts
           ? fitted(label(texts[row][col], 24), cellWidth - 6, 12)
           : formatCell(grid.at(row, col), grid.limit);
-        const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
+        const isMuted = !texts && Math.abs(grid.at(row, col)) < MAX_MUTED_NUMBER * grid.limit;
+        const fill = isMuted ? theme.soft : theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }
   }
