@@ -112,3 +112,20 @@ test("the numbers of a scale with signs have room beside the cells", () => {
   const [gap, bar] = [14, 15];
   assert.ok(map.width - map.left - map.mapWidth >= gap + bar + 6 * "−0.36".length);
 });
+
+test("numbers below a twentieth of the scale are soft, the others have the ink of their shade", () => {
+  const [wide, cells] = [3, [0.049, 0.051, 0.9]];
+  const grid = Grid.of(["q"], words(wide, "k"), Float32Array.from(cells), new Uint8Array(wide), { scale: "linear" });
+  const theme = stub({ soft: "soft", lut: () => [], inkOn: () => "ink" });
+  const map = new Heatmap(theme);
+  map.layout(grid, 600);
+  /** @type {[string, string][]} */
+  const written = [];
+  const pen = stub({ text: (...[, , text, { fill }]) => written.push([text, fill]) });
+  map.drawCellTexts(pen);
+  assert.deepEqual(written, [
+    ["0.05", "soft"],
+    ["0.05", "ink"],
+    ["0.90", "ink"],
+  ]);
+});

@@ -280,10 +280,7 @@ def test_tokens_outside_vocabulary_are_never_offered(studio):
     likeliest = letters.tokens(scores[-1].argmax()[None])[0]
     assert bars(page)[likeliest] == format_percent(1.0)  # as the temperature is 0
     cost = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
-    assert (
-        page.locator(".cost").text_content()
-        == f"{cost:.2f} nats a letter: {guess_words(cost, 20)}"
-    )
+    assert page.locator(".cost").text_content() == f"{cost:.2f} nats a letter: {guess_words(cost, 20)}"
     click(page, *[STEP] * 3)
     assert page.locator(".token").count() == 7
 

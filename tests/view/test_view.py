@@ -632,3 +632,13 @@ def test_scatter_has_a_line_at_zero_where_numbers_have_both_signs(lowest, lines)
     (axes,) = view.scatter(points, ["a", "b"], "t").figure().axes
     assert len(axes.lines) == lines
     assert [line.get_ydata()[0] for line in axes.lines] == [0] * lines
+
+
+@pytest.mark.parametrize("style", palette.THEMES)
+def test_small_numbers_in_cells_are_muted(style):
+    weights = torch.tensor([[0.049, 0.051, 0.9]])
+    axes = view.head(AttentionMaps(weights[None, None]), 0, 0).figure(style).axes[0]
+    with view.theme(style):
+        soft = palette.muted()
+    numbers = [(text.get_text(), text.get_color() == soft) for text in axes.texts]
+    assert numbers == [("0.05", True), ("0.05", False), ("0.90", False)]
