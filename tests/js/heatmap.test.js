@@ -121,7 +121,10 @@ test("numbers below a twentieth of the scale are soft, the others have the ink o
   map.layout(grid, 600);
   /** @type {[string, string][]} */
   const written = [];
-  const pen = stub({ text: (...[, , text, { fill }]) => written.push([text, fill]) });
+  const pen = stub({
+    text: (/** @type {[number, number, string, { fill: string }]} */ ...[, , text, { fill }]) =>
+      written.push([text, fill]),
+  });
   map.drawCellTexts(pen);
   assert.deepEqual(written, [
     ["0.05", "soft"],
