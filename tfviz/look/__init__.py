@@ -7,7 +7,7 @@ The modules of a capture, in the order of the data flow:
     tracer        observes the forward of each module (module_stack) and each torch call (torch_modes)
     fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
                   external_kernels, multi_head)
-    eager         attention in steps: softmaxes and products (products, lineage, weight_finder, linear_attention)
+    eager         attention in steps: softmaxes and products (products, weight_tracker, weight_finder, linear_attention)
     axes          identifies the batch, head, query and key axes
     chunk_tracker positions of weights that cover a chunk of a text or a window of a picture (text_chunks)
     recorder      edits a tensor, then stores it as numbers (quantization) or lazily (lazy, key_ranges)

@@ -89,16 +89,16 @@ class OutputAxes(NamedTuple):
             keys: the key axis of the weights, which is summed over.
             output: the result of the product.
         """
-        weights, letters = product.factors[operand], product.letters[operand]
+        weights, subscripts = product.factors[operand], product.subscripts[operand]
         if output.dim() != len(product.output):
             return None
-        dims = [axis for axis, letter in enumerate(product.output) if letter not in letters]
+        dims = [axis for axis, subscript in enumerate(product.output) if subscript not in subscripts]
         permutation: list[int] = []
-        for axis, letter in enumerate(letters):
+        for axis, subscript in enumerate(subscripts):
             if axis == keys:
                 permutation += dims
-            elif letter is not None or weights.shape[axis] != 1:  # an axis without a letter has size 1 and is broadcast
-                at = product.output.index(letter) if letter in product.output else None
+            elif subscript is not None or weights.shape[axis] != 1:  # without one the axis has size 1 and is broadcast
+                at = product.output.index(subscript) if subscript in product.output else None
                 if at is None or output.shape[at] != weights.shape[axis]:
                     return None
                 permutation.append(at)
@@ -165,11 +165,11 @@ def roles(product: Product, operand: int, keys: int) -> list[str]:
     Returns:
         for each axis "k" (keys), "q" (queries) or "shared" (batch or heads).
     """
-    letters, value_letters = product.letters[operand], product.letters[1 - operand]
+    subscripts, value_subscripts = product.subscripts[operand], product.subscripts[1 - operand]
     axis_roles = []
-    for axis, letter in enumerate(letters):
-        broadcast = letter is None or letter in product.batch or letter in value_letters
-        averaged = letter not in product.output  # such as a sum over heads
+    for axis, subscript in enumerate(subscripts):
+        broadcast = subscript is None or subscript in product.batch or subscript in value_subscripts
+        averaged = subscript not in product.output  # such as a sum over heads
         axis_roles.append("k" if axis == keys else "shared" if broadcast or averaged else "q")
     return axis_roles
 

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.axes import Layout
-from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product, align_axes, is_learned
 from tfviz.look.text_chunks import UNKNOWN_INPUT, ChunkOrigins, Origin, TrackedInput, position_of
+from tfviz.look.weight_tracker import SHAPE_OPS
 
 # names of chunk sizes in modules; a sliding window is only a mask
 CHUNK_SIZE_NAME = re.compile(
@@ -53,15 +53,15 @@ class ChunkTracker:
     """A tracker of the live tensors whose cells come from known token positions.
 
     Attributes:
-        known: tensor -> its origin in a text.
+        tracked: tensor -> its origin in a text.
     """
 
     def __init__(self) -> None:
-        self.known: Any = WeakIdKeyDictionary()
+        self.tracked: Any = WeakIdKeyDictionary()
 
     def follow_softmax(self, scores: Tensor, weights: Tensor) -> None:
-        if (origin := self.known.get(scores)) is not None:
-            self.known[weights] = replace(origin, is_softmax=True)
+        if (origin := self.tracked.get(scores)) is not None:
+            self.tracked[weights] = replace(origin, is_softmax=True)
 
     def find(self, product: Product) -> tuple[int, int] | None:
         """Return the factor of a product weights @ values that is the weights, as its index, and its key axis.
@@ -69,7 +69,7 @@ class ChunkTracker:
         Return None for other products.
         """
         for operand in (0, 1):
-            weights, values = (self.known.get(product.factors[side]) for side in (operand, 1 - operand))
+            weights, values = (self.tracked.get(product.factors[side]) for side in (operand, 1 - operand))
             axes = product.contracted_axes(operand)
             known = weights and values and weights.is_softmax and len(axes) == 1
             if known and len(weights.features) == 2 and len(values.features) == 1:
@@ -78,16 +78,16 @@ class ChunkTracker:
 
     def chunk(self, product: Product, operand: int, layout: Layout) -> ChunkOrigins | None:
         """Return the chunk of a text that the weights in a product cover; None if they cover the whole text."""
-        weights, values = self.known.get(product.factors[operand]), self.known.get(product.factors[1 - operand])
+        weights, values = self.tracked.get(product.factors[operand]), self.tracked.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.positions
         is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.position_counts
-        letters, value_letters = product.letters[operand], product.letters[1 - operand]
-        return ChunkOrigins(weights, values, letters, value_letters, layout) if is_cut else None
+        subscripts, value_subscripts = product.subscripts[operand], product.subscripts[1 - operand]
+        return ChunkOrigins(weights, values, subscripts, value_subscripts, layout) if is_cut else None
 
     def chunk_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> ChunkOrigins | None:
         """Return the chunk of a text that a fused call covers; None if it covers the whole text, or is unknown."""
-        query, key, values = origins = [self.known.get(part) for part in inputs]
+        query, key, values = origins = [self.tracked.get(part) for part in inputs]
         lead = {part.shape[:-2] for part in inputs}
         if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
             return None
@@ -115,23 +115,23 @@ class ChunkTracker:
             self._move(op, output)
         elif isinstance(output, Tensor):  # the cells are the same, with other numbers
             alike = (arg for arg in op.args if isinstance(arg, Tensor) and arg.shape == output.shape)
-            origin = next((self.known[arg] for arg in alike if arg in self.known), None)
+            origin = next((self.tracked[arg] for arg in alike if arg in self.tracked), None)
             if origin is not None:
-                self.known[output] = origin
+                self.tracked[output] = origin
 
     def _project(self, source: Any, output: Any, is_norm: bool = False) -> None:
         """Track a norm or a projection; where a projection mixes positions, its output begins a new text."""
         if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
-        origin = self.known.get(source) if isinstance(source, Tensor) else None
+        origin = self.tracked.get(source) if isinstance(source, Tensor) else None
         features, shape = output.shape[-1], output.shape
         if origin is None or origin.is_whole or source.shape[-1] > origin.features[0]:
             is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
             if is_text or (origin is not None and origin.is_whole):
                 text = origin.text if origin is not None and origin.is_whole else TrackedInput(shape)
-                self.known[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
+                self.tracked[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
         elif is_norm:
-            self.known[output] = origin
+            self.tracked[output] = origin
         elif origin.features == (source.shape[-1],):
 
             def replay(_: int) -> Tensor:
@@ -139,14 +139,14 @@ class ChunkTracker:
                 cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
                 return torch.where(first > 0, cells, 0)
 
-            self.known[output] = Origin(origin.text, (features,), False, replay)
+            self.tracked[output] = Origin(origin.text, (features,), False, replay)
 
     def _move(self, op: Operation, output: Any) -> None:
         """Track cells that are rearranged, selected, or joined from several tensors."""
         first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
         is_list = isinstance(first, list | tuple)
         sources: list[Any] = list(first) if is_list else [first]
-        origins = [self.known.get(source) if isinstance(source, Tensor) else None for source in sources]
+        origins = [self.tracked.get(source) if isinstance(source, Tensor) else None for source in sources]
         known = [origin for origin in origins if origin is not None]
         if not known or len(known) < len(origins) or len({(origin.text, origin.other) for origin in known}) > 1:
             return
@@ -162,31 +162,31 @@ class ChunkTracker:
             parts = list(enumerate(output))
         for number, tensor in parts:
             if isinstance(tensor, Tensor):
-                self.known[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
+                self.tracked[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
 
     def _multiply(self, product: Product, output: Tensor) -> None:
         """Track a projection, or the scores of queries and keys."""
         if any(map(is_learned, product.factors)):
             self._project(product.factors[0], output)
             return
-        sides = [self.known.get(factor) for factor in product.factors]
+        sides = [self.tracked.get(factor) for factor in product.factors]
         known = [origin for origin in sides if origin is not None]
         if not known or any(len(origin.features) != 1 for origin in known) or len(product.output) != output.dim():
             return
-        shape, letters, output_letters = output.shape, product.letters, product.output
+        shape, subscripts, output_subscripts = output.shape, product.subscripts, product.output
 
         def replay(which: int) -> Tensor:
             if (side := sides[which]) is None:
                 raise LookupError("some of its keys do not belong to the text")
-            return align_axes(side.replay(0), letters[which], output_letters).expand(shape)
+            return align_axes(side.replay(0), subscripts[which], output_subscripts).expand(shape)
 
         texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN_INPUT, 1) for side in sides))
-        self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
+        self.tracked[output] = Origin(texts[0], features, False, replay, other=texts[1])
 
     def _assign(self, target: Tensor, index: Any, value: Any) -> None:
         """Track cells that are overwritten, even in a tensor of unknown origin."""
-        origin = self.known.get(value) if isinstance(value, Tensor) else None
-        before, shape = self.known.get(target), target.shape
+        origin = self.tracked.get(value) if isinstance(value, Tensor) else None
+        before, shape = self.tracked.get(target), target.shape
         if origin is None:
             return
 
@@ -195,7 +195,7 @@ class ChunkTracker:
             cells[index] = origin.replay(which)
             return cells
 
-        self.known[target] = replace(origin, is_whole=False, replay=replay)
+        self.tracked[target] = replace(origin, is_whole=False, replay=replay)
 
 
 def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:

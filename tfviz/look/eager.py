@@ -14,12 +14,12 @@ from tfviz.look.axes import Layout, OutputAxes, roles
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.chunk_tracker import ChunkTracker
 from tfviz.look.key_signatures import KeyRecord, keys_of_product
-from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
 from tfviz.look.text_chunks import ChunkOrigins
 from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
+from tfviz.look.weight_tracker import Stage, Status, TrackedWeights
 
 SOFTMAX_OPS = {
     "softmax": Stage.WEIGHTS,
@@ -36,13 +36,13 @@ class EagerWeights:
 
     Attributes:
         tensor: the weights as a factor of the product, after dropout.
-        known: the facts that were tracked about the weights.
+        tracked: the facts known about the weights.
         product, operand: the product, and the index of the factor that holds the weights.
         layout: the layout of the weights' axes.
     """
 
     tensor: Tensor
-    known: TrackedWeights
+    tracked: TrackedWeights
     product: Product
     operand: int
     layout: Layout
@@ -50,13 +50,13 @@ class EagerWeights:
     @property
     def scores(self) -> Tensor | None:
         """The scores, in the weights' own axes; None unless each weight has a score."""
-        scores = self.known.scores
+        scores = self.tracked.scores
         return None if scores is None or scores.shape != self.tensor.shape else scores
 
     @property
     def undropped(self) -> Tensor:
         """The weights before dropout."""
-        return self.tensor if self.known.undropped is None else self.known.undropped
+        return self.tensor if self.tracked.undropped is None else self.tracked.undropped
 
     @property
     def pattern(self) -> Tensor:
@@ -72,7 +72,7 @@ class EagerWeights:
 
     def output_axes(self, output: Tensor) -> OutputAxes | None:
         """Return the axes of the product; None if the outputs of the heads cannot be separated in it."""
-        return OutputAxes.from_product(self.layout, self.product, self.operand, self.known.axis or 0, output)
+        return OutputAxes.from_product(self.layout, self.product, self.operand, self.tracked.axis or 0, output)
 
     def chunk(self, tracker: ChunkTracker) -> ChunkOrigins | None:
         """Return the chunk of a text that the weights cover; None if they cover the whole text."""
@@ -85,7 +85,7 @@ class EagerWeights:
         def allowed(rows: slice) -> Tensor | None:
             return None if scores is None else is_unmasked(self.layout.to_bhqk(scores)[:, :, rows])
 
-        keys = keys_of_product(self.product, self.operand, self.known.axis or 0, self.layout)
+        keys = keys_of_product(self.product, self.operand, self.tracked.axis or 0, self.layout)
         return KeyRecord(self.layout.sizes[2], allowed, keys, self.product.factors[1 - self.operand].dtype)
 
 
@@ -103,8 +103,8 @@ class EagerAttention:
         op = Operation.from_call(func, args, kwargs)
         if op.name in SOFTMAX_OPS:
             return self._softmax(SOFTMAX_OPS[op.name], func, *args, **kwargs)
-        if op.name == "sum" and self.finder.lineage.known:
-            op = op._replace(product=self.finder.lineage.pending_sum(op))
+        if op.name == "sum" and self.finder.tracker.tracked:
+            op = op._replace(product=self.finder.tracker.pending_sum(op))
         if op.product and (match := self.finder.find(op.product)):
             return self._apply_to_values(self._weights(op.product, *match), lambda: func(*args, **kwargs))
         output = func(*args, **kwargs)
@@ -135,26 +135,26 @@ class EagerAttention:
         weights = func(input, *rest, **kwargs)
         if not is_gate:
             self.state.notes.softmaxes[self.state.stack.path] = None
-        self.finder.lineage.begin(weights, input, axis, stage)
+        self.finder.tracker.begin(weights, input, axis, stage)
         if self.state.chunk_tracker:
             self.state.chunk_tracker.follow_softmax(input, weights)
         return weights
 
-    def _weights(self, product: Product, operand: int, known: TrackedWeights) -> EagerWeights:
+    def _weights(self, product: Product, operand: int, tracked: TrackedWeights) -> EagerWeights:
         """Return the weights that are a factor of a product, with the layout of their axes."""
         tensor = product.factors[operand]
-        layout = self.state.layout(tensor.shape, roles(product, operand, known.axis or 0))
-        return EagerWeights(tensor, known, product, operand, layout)
+        layout = self.state.layout(tensor.shape, roles(product, operand, tracked.axis or 0))
+        return EagerWeights(tensor, tracked, product, operand, layout)
 
     def _apply_to_values(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
         """Record weights at their first product with values; return the product, recomputed if weights are edited."""
-        known, recorder = weights.known, self.state.recorder
+        tracked, recorder = weights.tracked, self.state.recorder
         site = self.state.stack.site("pattern")
-        status = known.status
-        if known.dropout:
-            self.state.notes.dropout[site] = known.dropout
+        status = tracked.status
+        if tracked.dropout:
+            self.state.notes.dropout[site] = tracked.dropout
         if status is Status.NEW:
-            known.status = Status.RECORDED
+            tracked.status = Status.RECORDED
             self._record_parts(site, weights)
         is_edited = self.state.is_edited("pattern")
         if is_edited:
@@ -174,24 +174,24 @@ class EagerAttention:
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
         """Record keys and scores, and the softmax's output if it differs from the weights that multiply the values."""
-        recorder, known = self.state.recorder, weights.known
+        recorder, tracked = self.state.recorder, weights.tracked
         recorder.record_keys(site, weights.key_record)
         scores = weights.scores
-        if scores is not None and known.stage is not Stage.GATES:
+        if scores is not None and tracked.stage is not Stage.GATES:
             name = self.state.stack.site("scores")
             recorder.record(name, lambda: recorder.copy(name, weights.layout.to_bhqk(scores)))
-        if known.changed and known.softmax is not None:
-            softmax = known.softmax[0].movedim(known.softmax[1], -1)
+        if tracked.changed and tracked.softmax is not None:
+            softmax = tracked.softmax[0].movedim(tracked.softmax[1], -1)
             if not _same_numbers(softmax, weights.undropped):
                 below = self.state.stack.site("softmax")
                 recorder.record(below, lambda: recorder.copy(below, self.state.with_heads(softmax)))
         self.state.note_channels(weights.layout)
-        if known.stage is Stage.GATES:
+        if tracked.stage is Stage.GATES:
             self.state.notes.unnormalized[site] = None
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the original dropout applied."""
-        tensor, undropped, known, layout = weights.tensor, weights.undropped, weights.known, weights.layout
+        tensor, undropped, tracked, layout = weights.tensor, weights.undropped, weights.tracked, weights.layout
         with untraced():
             if status is Status.NEW:
                 scores = None if weights.scores is None else layout.to_bhqk(weights.scores)
@@ -202,10 +202,10 @@ class EagerAttention:
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
                 undropped.copy_(edited)  # for code that reads the weights later, such as the caller
-                known.status = Status.EDITED if known.undropped is None else known.status
-            if known.undropped is not None:
+                tracked.status = Status.EDITED if tracked.undropped is None else tracked.status
+            if tracked.undropped is not None:
                 surviving = (tensor != 0) | (undropped == 0)
-                edited = torch.where(surviving, edited / (1 - known.dropout), 0.0)
+                edited = torch.where(surviving, edited / (1 - tracked.dropout), 0.0)
         return edited
 
 

@@ -215,17 +215,17 @@ def keys_of_product(product: Product, operand: int, keys: int, layout: Layout) -
         keys: the key axis of the weights.
         layout: the layout of the weights.
     """
-    letters, value_letters = product.letters[operand], product.letters[1 - operand]
+    subscripts, value_subscripts = product.subscripts[operand], product.subscripts[1 - operand]
     values = product.factors[1 - operand].float()
     shared = [
-        axis for axis, letter in enumerate(letters) if letter is not None and letter in value_letters and axis != keys
+        axis for axis, name in enumerate(subscripts) if name is not None and name in value_subscripts and axis != keys
     ]
-    order = [*(value_letters.index(letters[axis]) for axis in shared), value_letters.index(letters[keys])]
+    order = [*(value_subscripts.index(subscripts[axis]) for axis in shared), value_subscripts.index(subscripts[keys])]
     features = [axis for axis in range(values.dim()) if axis not in order]
     flat = values.permute(*order, *features).flatten(len(order)) if features else values.permute(*order)[..., None]
     projected = flat @ _directions(flat.shape[-1], flat.device)
     # the axes of the weights, with one query, and of size 1 where the values do not have them
-    sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(letters))]
+    sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(subscripts))]
     sizes[keys] = projected.shape[-2]
     order_of_axes = sorted(range(len(order)), key=[*shared, keys].__getitem__)
     return _arrange(projected.permute(*order_of_axes, len(order)).reshape(*sizes, SIGNATURE_SIZE), layout)

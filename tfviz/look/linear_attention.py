@@ -15,9 +15,9 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.capture_state import CaptureState
-from tfviz.look.lineage import CAST_OPS, SHAPE_OPS
-from tfviz.look.products import Letters, Operation, index_along, is_learned, parse_einsum, strided_axes
+from tfviz.look.products import Operation, Subscripts, index_along, is_learned, parse_einsum, strided_axes
 from tfviz.look.torch_modes import untraced
+from tfviz.look.weight_tracker import CAST_OPS, SHAPE_OPS
 
 
 class KeyValueSum(NamedTuple):
@@ -25,15 +25,15 @@ class KeyValueSum(NamedTuple):
 
     Attributes:
         factors: keys and values, in an order that is unknown until queries are multiplied with the sum.
-        letters: the letters of each factor's axes.
-        summed: the letter of the axis of positions, which was summed over.
-        axes: the letters of the sum's axes.
+        subscripts: the subscripts of each factor's axes.
+        summed: the subscript of the axis of positions, which was summed over.
+        axes: the subscripts of the sum's axes.
     """
 
     factors: tuple[Tensor, Tensor]
-    letters: tuple[Letters, Letters]
+    subscripts: tuple[Subscripts, Subscripts]
     summed: Any
-    axes: Letters
+    axes: Subscripts
 
 
 class LinearAttention:
@@ -41,7 +41,7 @@ class LinearAttention:
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
-        self.known: Any = WeakIdKeyDictionary()
+        self.tracked: Any = WeakIdKeyDictionary()
 
     def observe(self, op: Operation, output: Any) -> None:
         """Record the map if queries multiply a tracked sum; track the output if it is itself such a sum."""
@@ -49,21 +49,21 @@ class LinearAttention:
         if not isinstance(output, Tensor):
             return
         if (product := op.product) is not None and not any(map(is_learned, product.factors)):
-            summed = [letter for letter in product.letters[0] if product.contracts(letter)]
+            summed = [name for name in product.subscripts[0] if product.contracts(name)]
             if len(summed) == 1 and output.dim() == len(product.output):
-                self.known[output] = KeyValueSum(product.factors, product.letters, summed[0], product.output)
+                self.tracked[output] = KeyValueSum(product.factors, product.subscripts, summed[0], product.output)
         source = op.args[0] if op.args and isinstance(op.args[0], Tensor) else None
-        was = None if source is None else self.known.get(source)
-        if source is None or was is None:
+        previous = None if source is None else self.tracked.get(source)
+        if source is None or previous is None:
             return
         if op.name in CAST_OPS:
-            self.known[output] = was
+            self.tracked[output] = previous
         elif op.name in SHAPE_OPS:
-            self._reshape(op, source, was, output)
+            self._reshape(op, source, previous, output)
         elif output is source:  # changed in place
-            del self.known[source]
+            del self.tracked[source]
 
-    def _reshape(self, op: Operation, source: Tensor, was: KeyValueSum, output: Tensor) -> None:
+    def _reshape(self, op: Operation, source: Tensor, previous: KeyValueSum, output: Tensor) -> None:
         """Track a sum whose axes are reordered; ignore the output if axes are joined."""
         try:
             with untraced():
@@ -72,37 +72,39 @@ class LinearAttention:
             return
         order = [strided_axes(index) for index in moved]
         if sorted(order) == [[axis] for axis in range(output.dim())]:
-            axes = tuple(was.axes[order.index([axis])] for axis in range(output.dim()))
-            self.known[output] = was._replace(axes=axes)
+            axes = tuple(previous.axes[order.index([axis])] for axis in range(output.dim()))
+            self.tracked[output] = previous._replace(axes=axes)
 
     def _record(self, op: Operation) -> None:
         """Record the implicit map if this operation multiplies queries with a tracked sum."""
-        for factors, letters, output in _factor_pairs(op):
-            was = self.known.get(factors[0])
-            features = [letter for letter in letters[0] if letter in letters[1] and letter not in output]
-            if was is None or len(features) != 1:
+        for factors, subscripts, output in _factor_pairs(op):
+            previous = self.tracked.get(factors[0])
+            features = [name for name in subscripts[0] if name in subscripts[1] and name not in output]
+            if previous is None or len(features) != 1:
                 continue
-            names = dict(zip(letters[0], was.axes))  # letters of this operation -> those of the sum's factors
-            sides = [side for side in (0, 1) if names[features[0]] in was.letters[side]]
+            names = dict(zip(subscripts[0], previous.axes))  # subscripts here -> those of the sum's factors
+            sides = [side for side in (0, 1) if names[features[0]] in previous.subscripts[side]]
             if len(sides) != 1:  # in both: an axis of texts or heads
                 continue
-            keys, key_letters = was.factors[sides[0]], was.letters[sides[0]]
-            if keys.shape[key_letters.index(was.summed)] in self.state.position_counts():
-                query_letters = tuple(names.get(letter, ("query", letter)) for letter in letters[1])
-                self._record_map((factors[1], keys), (query_letters, key_letters), names[features[0]], was.summed)
+            keys, key_subscripts = previous.factors[sides[0]], previous.subscripts[sides[0]]
+            if keys.shape[key_subscripts.index(previous.summed)] in self.state.position_counts():
+                query_subscripts = tuple(names.get(name, ("query", name)) for name in subscripts[1])
+                self._record_map(
+                    (factors[1], keys), (query_subscripts, key_subscripts), names[features[0]], previous.summed
+                )
                 return
 
     def _record_map(
-        self, factors: tuple[Tensor, Tensor], letters: tuple[Letters, Letters], feature: Any, key: Any
+        self, factors: tuple[Tensor, Tensor], subscripts: tuple[Subscripts, Subscripts], feature: Any, key: Any
     ) -> None:
-        """Record q.k divided by its sum over keys, for queries and keys whose axes have these letters."""
+        """Record q.k divided by its sum over keys, for queries and keys whose axes have these subscripts."""
         site = self.state.stack.site("implicit")
 
         def implied_map() -> Tensor:
-            shared = [letter for letter in letters[0] if letter in letters[1] and letter != feature]
-            queries = [letter for letter in letters[0] if letter not in (*shared, feature)]
-            number = {letter: place for place, letter in enumerate(dict.fromkeys([*letters[0], *letters[1]]))}
-            sides = ([number[letter] for letter in side] for side in (*letters, (*shared, *queries, key)))
+            shared = [name for name in subscripts[0] if name in subscripts[1] and name != feature]
+            queries = [name for name in subscripts[0] if name not in (*shared, feature)]
+            number = {name: place for place, name in enumerate(dict.fromkeys([*subscripts[0], *subscripts[1]]))}
+            sides = ([number[name] for name in side] for side in (*subscripts, (*shared, *queries, key)))
             query_axes, key_axes, output_axes = sides
             products = torch.einsum(factors[0].float(), query_axes, factors[1].float(), key_axes, output_axes)
             total = products.sum(-1, keepdim=True)
@@ -113,11 +115,11 @@ class LinearAttention:
         self.state.recorder.record(site, implied_map)
 
 
-def _factor_pairs(op: Operation) -> Iterator[tuple[tuple[Tensor, Tensor], tuple[Letters, Letters], Letters]]:
-    """Yield each pair of factors in both orders, with their letters and the output's."""
+def _factor_pairs(op: Operation) -> Iterator[tuple[tuple[Tensor, Tensor], tuple[Subscripts, Subscripts], Subscripts]]:
+    """Yield each pair of factors in both orders, with their subscripts and the output's."""
     factors: Any = ()
     if op.product is not None:
-        factors, sides, output = op.product.factors, list(op.product.letters), op.product.output
+        factors, sides, output = op.product.factors, list(op.product.subscripts), op.product.output
     elif op.name == "einsum" and (parsed := parse_einsum(op.args)) is not None:
         factors, sides, output = parsed
     for left in range(len(factors)):

@@ -1,4 +1,4 @@
-"""Torch calls and the products of two tensors that they compute, with a letter for each axis, as in `einsum`."""
+"""Torch calls and the products of two tensors that they compute, with a subscript for each axis, as in `einsum`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-Letters = tuple[Any, ...]
+Subscripts = tuple[Any, ...]
 MATMUL_OPS = ("matmul", "__matmul__", "bmm", "mm", "mv")
 
 
@@ -18,25 +18,25 @@ class Product(NamedTuple):
 
     Attributes:
         factors: the two tensors.
-        letters: for each factor, a letter for each axis.
-        output: the letters of the output.
+        subscripts: for each factor, a subscript for each axis.
+        output: the subscripts of the output.
         recompute: function (left, right) -> the product, computed like the original call.
-        batch: letters of the axes that both factors have, if only by broadcasting.
+        batch: subscripts of the axes that both factors have, if only by broadcasting.
     """
 
     factors: tuple[Tensor, Tensor]
-    letters: tuple[Letters, Letters]
-    output: Letters
+    subscripts: tuple[Subscripts, Subscripts]
+    output: Subscripts
     recompute: Callable[[Tensor, Tensor], Any]
     batch: frozenset[Any] = frozenset()
 
-    def contracts(self, letter: Any) -> bool:
+    def contracts(self, subscript: Any) -> bool:
         """Return whether the product sums over this axis."""
-        return letter not in self.output and all(letter in letters for letters in self.letters)
+        return subscript not in self.output and all(subscript in subscripts for subscripts in self.subscripts)
 
     def contracted_axes(self, operand: int) -> list[int]:
         """Return the axes of a factor that are summed over."""
-        return [axis for axis, letter in enumerate(self.letters[operand]) if self.contracts(letter)]
+        return [axis for axis, subscript in enumerate(self.subscripts[operand]) if self.contracts(subscript)]
 
 
 class Operation(NamedTuple):
@@ -86,8 +86,8 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
         return _matmul(args[1], args[2], recompute=lambda a, b: func(args[0], a, b, **kwargs))
     if name == "linear" and len(args) >= 2 and args[1].dim() == 2:
         batch = tuple(range(args[0].dim() - 1))
-        letters: tuple[Letters, Letters] = ((*batch, "sum"), ("col", "sum"))
-        return Product((args[0], args[1]), letters, (*batch, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
+        subscripts: tuple[Subscripts, Subscripts] = ((*batch, "sum"), ("col", "sum"))
+        return Product((args[0], args[1]), subscripts, (*batch, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
     if name == "einsum":
         return _einsum(func, args)
     if name in ("tensordot", "inner"):
@@ -115,7 +115,7 @@ def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         tuple(("sum", axes.index(axis)) if axis in axes else (side, axis) for axis in range(factor.dim()))
         for side, factor, axes in zip("ab", (a, b), summed)
     ]
-    output = tuple(letter for side in sides for letter in side if letter[0] != "sum")
+    output = tuple(subscript for side in sides for subscript in side if subscript[0] != "sum")
     return Product((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
 
 
@@ -123,8 +123,8 @@ def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Produ
     if not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.dim() and b.dim()):
         return None
     count = max(a.dim(), b.dim()) - 2
-    left: Letters = ("row", "sum") if a.dim() > 1 else ("sum",)
-    right: Letters = ("sum", "col") if b.dim() > 1 else ("sum",)
+    left: Subscripts = ("row", "sum") if a.dim() > 1 else ("sum",)
+    right: Subscripts = ("sum", "col") if b.dim() > 1 else ("sum",)
     batch = tuple(range(count))
     first, second = (batch[count - (part.dim() - 2) :] if part.dim() > 2 else () for part in (a, b))
     output = (*batch, *left[:-1], *right[1:])
@@ -137,29 +137,30 @@ def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
     if parsed is None or len(parsed[0]) != 2:
         return None
     factors, sides, output = parsed
-    dots = frozenset(letter for letter in output if isinstance(letter, int))
+    dots = frozenset(subscript for subscript in output if isinstance(subscript, int))
     return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
 
 
-def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Letters] | None:
-    """Return the factors of an einsum, the letters of each, and those of the output; None without an equation."""
+def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Subscripts], Subscripts] | None:
+    """Return the factors of an einsum, the subscripts of each, and those of the output; None without an equation."""
     if not args or not isinstance(args[0], str):
         return None
     factors = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
     inputs, arrow, result = args[0].replace(" ", "").partition("->")
-    sides = [_letters(side, factor.dim()) for side, factor in zip(inputs.split(","), factors)]
+    sides = [_subscripts(side, factor.dim()) for side, factor in zip(inputs.split(","), factors)]
     if arrow:
-        longest = max(sides, key=lambda side: sum(isinstance(letter, int) for letter in side))
-        output = _letters(result, len(result.replace("...", "")) + sum(isinstance(letter, int) for letter in longest))
+        longest = max(sides, key=lambda side: sum(isinstance(subscript, int) for subscript in side))
+        hidden = sum(isinstance(subscript, int) for subscript in longest)
+        output = _subscripts(result, len(result.replace("...", "")) + hidden)
     else:
-        every = [letter for side in sides for letter in side]
-        once = sorted(letter for letter in every if isinstance(letter, str) and every.count(letter) == 1)
-        output = (*sorted({letter for letter in every if isinstance(letter, int)}), *once)
+        every = [subscript for side in sides for subscript in side]
+        once = sorted(subscript for subscript in every if isinstance(subscript, str) and every.count(subscript) == 1)
+        output = (*sorted({subscript for subscript in every if isinstance(subscript, int)}), *once)
     return factors, sides, output
 
 
-def _letters(side: str, count: int) -> Letters:
-    """Return the letters of a term such as `b...k` with `count` axes; axes of the dots get numbers that end at -1."""
+def _subscripts(side: str, count: int) -> Subscripts:
+    """Return the subscripts of a term such as `b...k` with `count` axes; those of the dots are numbers up to -1."""
     before, dots, after = side.partition("...")
     hidden = count - len(re.sub(r"\.", "", side))
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
@@ -171,27 +172,27 @@ def sum_of_products(
     """Return the product of two tensors that were multiplied elementwise to `output`, then summed over `axes`."""
     count = output.dim()
 
-    def letters(factor: Tensor) -> Letters:
+    def subscripts(factor: Tensor) -> Subscripts:
         first = count - factor.dim()
         return tuple(None if size == 1 != output.shape[first + i] else first + i for i, size in enumerate(factor.shape))
 
     summed = {axis % count for axis in axes}
     remaining = tuple(axis for axis in range(count) if axis not in summed)
-    return Product((left, right), (letters(left), letters(right)), remaining, recompute)
+    return Product((left, right), (subscripts(left), subscripts(right)), remaining, recompute)
 
 
-def align_axes(index: Tensor, letters: Sequence[Any], output: Sequence[Any]) -> Tensor:
+def align_axes(index: Tensor, subscripts: Sequence[Any], output: Sequence[Any]) -> Tensor:
     """Reorder a factor's axes to match a product's output, with size 1 for axes that it does not have.
 
     For an axis that the output does not have, the first index is taken.
     """
     for axis in reversed(range(index.dim())):
-        if letters[axis] not in output:
+        if subscripts[axis] not in output:
             index = index.select(axis, 0)
-    remaining = [letter for letter in letters if letter in output]
+    remaining = [subscript for subscript in subscripts if subscript in output]
     index = index.permute(sorted(range(len(remaining)), key=lambda axis: output.index(remaining[axis])))
-    for axis, letter in enumerate(output):
-        index = index if letter in remaining else index.unsqueeze(axis)
+    for axis, subscript in enumerate(output):
+        index = index if subscript in remaining else index.unsqueeze(axis)
     return index
 
 

@@ -88,8 +88,8 @@ class ChunkOrigins(NamedTuple):
 
     weights: Origin | None
     values: Origin | None
-    letters: tuple[Any, ...]
-    value_letters: tuple[Any, ...]
+    subscripts: tuple[Any, ...]
+    value_subscripts: tuple[Any, ...]
     layout: Layout
 
     @property
@@ -112,7 +112,7 @@ class ChunkOrigins(NamedTuple):
         if weights is None or weights.other is None:
             raise LookupError("which queries these are is not known")
         shape = self.layout.shape
-        value_cells = align_axes(values.replay(0), self.value_letters, self.letters).expand(shape)
+        value_cells = align_axes(values.replay(0), self.value_subscripts, self.subscripts).expand(shape)
         key = position_of(self.layout.to_bhqk(value_cells), values.features[0])
         sides = [self.layout.to_bhqk(weights.replay(which).expand(shape)) for which in (0, 1)]
         operand = self._query_side(weights, values, sides, key)

@@ -14,7 +14,7 @@ The order of events:
      weights from query, key, mask and scale, in chunks of rows and only for requested sites. A lazy capture stores the
      arguments instead, and computes a map when it is indexed.
    * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are observed.
-   * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which tracks its output through reshapes,
+   * `EagerAttention` takes all other calls. A `WeightTracker` follows the output of a softmax through reshapes,
      casts, dropout and arithmetic to the product that sums over its keys. The factor there that multiplies the values
      holds the weights.
 3. At a site the `Recorder` applies edits first, then stores a copy. A fused call whose weights are edited is computed

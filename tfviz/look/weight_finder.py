@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.capture_state import CaptureState
-from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights
 from tfviz.look.products import Operation, Product, is_learned, tensors
 from tfviz.look.torch_modes import untraced
+from tfviz.look.weight_tracker import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Stage, TrackedWeights, WeightTracker
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
@@ -26,7 +26,7 @@ class WeightFinder:
 
     def __init__(self, state: CaptureState) -> None:
         self.state = state
-        self.lineage = Lineage()
+        self.tracker = WeightTracker()
         self.scores = ScoreTracker()
         self.samples: Any = WeakIdKeyDictionary()  # tensors that `grid_sample` read at points of a picture
         self._buffers = {id(buffer) for buffer in state.stack.model.buffers()}
@@ -44,12 +44,12 @@ class WeightFinder:
             self.samples.update((tensor, True) for tensor in tensors((output,)))
         if self.state.chunk_tracker:
             self.state.chunk_tracker.follow(op, output)
-        if op.product or self.scores.known.data:
+        if op.product or self.scores.tracked.data:
             self.scores.follow(op, output)
         if op.name in LOGSUMEXP_OPS:
-            self.lineage.follow_logsumexp(op, output)
-        if self.lineage.known.data:
-            self.lineage.follow(op, output)
+            self.tracker.follow_logsumexp(op, output)
+        if self.tracker.tracked.data:
+            self.tracker.follow(op, output)
 
     def find(self, product: Product) -> Match | None:
         """Return the weights in a product: from a softmax, with rows that sum to 1, of chunks, or named by the user."""
@@ -62,14 +62,14 @@ class WeightFinder:
 
     def _of_softmax(self, product: Product) -> Match | None:
         for operand in (0, 1):
-            weights = self.lineage.known.get(product.factors[operand])
+            weights = self.tracker.tracked.get(product.factors[operand])
             if (
                 weights
                 and not weights.pending_product
                 and weights.stage is not Stage.LOG_WEIGHTS
                 and weights.axis is not None
             ):
-                meets = product.contracts(product.letters[operand][weights.axis])
+                meets = product.contracts(product.subscripts[operand][weights.axis])
                 if (
                     meets
                     and not is_learned(product.factors[1 - operand])
@@ -82,12 +82,12 @@ class WeightFinder:
         for operand in (0, 1):
             axis = None if is_learned(product.factors[1 - operand]) else self._axis_of_ones(product, operand)
             if axis is not None and not self._is_not_weights_times_values(product, operand):
-                return operand, self.lineage.begin(product.factors[operand], None, axis)
+                return operand, self.tracker.begin(product.factors[operand], None, axis)
         return None
 
     def _by_chunks(self, product: Product) -> Match | None:
         match = self.state.chunk_tracker.find(product) if self.state.chunk_tracker else None
-        return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
+        return None if match is None else (match[0], self.tracker.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:
         """Return weights whose rows do not sum to 1 if the user names their site in full."""
@@ -98,7 +98,7 @@ class WeightFinder:
         recorder = self.state.recorder
         if self.state.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
             return None
-        return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
+        return match[0], self.tracker.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
     def _is_not_weights_times_values(self, product: Product, operand: int) -> bool:
         """Return whether a product that sums over keys is no attention: sampling of an image, or heads that are mixed.
@@ -107,12 +107,12 @@ class WeightFinder:
         """
         if product.factors[1 - operand] in self.samples:
             return True
-        others = [letter for letter in product.letters[1 - operand] if letter not in product.letters[operand]]
+        others = [name for name in product.subscripts[1 - operand] if name not in product.subscripts[operand]]
         if len(others) < 2:  # the axes of a query and a key
             return False
-        other = self.lineage.known.get(product.factors[1 - operand])
+        other = self.tracker.tracked.get(product.factors[1 - operand])
         if other and not other.pending_product:
-            return other.axis is None or not product.contracts(product.letters[1 - operand][other.axis])
+            return other.axis is None or not product.contracts(product.subscripts[1 - operand][other.axis])
         size = product.factors[operand].shape[product.contracted_axes(operand)[0]]
         positions, heads = self.state.position_counts(), self.state.heads().count
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
@@ -141,23 +141,23 @@ class ScoreTracker:
     """
 
     def __init__(self) -> None:
-        self.known: Any = WeakIdKeyDictionary()
+        self.tracked: Any = WeakIdKeyDictionary()
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track a product, or a tracked tensor that is reshaped or whose numbers change."""
         if op.product:  # with one tracked factor, the output is that of attention
             factors = op.product.factors
-            if not any(map(is_learned, factors)) and len({factor in self.known for factor in factors}) == 1:
+            if not any(map(is_learned, factors)) and len({factor in self.tracked for factor in factors}) == 1:
                 self._add(output)
             return
         for source in op.tensors():
-            for tensor in tensors((output,)) if source in self.known else ():
+            for tensor in tensors((output,)) if source in self.tracked else ():
                 if op.name in JOIN_OPS or tensor.shape == source.shape:
                     self._add(tensor)
 
     def _add(self, output: Any) -> None:
         if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
-            self.known[output] = True
+            self.tracked[output] = True
 
     def find(self, product: Product, counts: Iterable[int]) -> tuple[int, int] | None:
         """Return the index of the factor that may be weights, and its key axis.
@@ -172,7 +172,7 @@ class ScoreTracker:
                 product.factors[1 - operand],
                 product.contracted_axes(operand),
             )
-            meets = len(axes) == 1 and weights in self.known and other not in self.known and not is_learned(other)
+            meets = len(axes) == 1 and weights in self.tracked and other not in self.tracked and not is_learned(other)
             if meets and (not counts or weights.shape[axes[0]] in counts):
                 return operand, axes[0]
         return None

@@ -93,21 +93,22 @@ class TrackedWeights:
         return tensor.detach(), self.axis
 
 
-class Lineage:
+class WeightTracker:
     """A tracker of the live tensors of attention weights.
 
     Attributes:
-        known: tensor -> the facts known about it.
+        tracked: tensor -> the facts known about it.
     """
 
     def __init__(self) -> None:
-        self.known: Any = WeakIdKeyDictionary()
+        self.tracked: Any = WeakIdKeyDictionary()
         self._sums: Any = WeakIdKeyDictionary()  # result of logsumexp -> its scores, by weak reference, and axis
 
     def begin(self, weights: Tensor, scores: Tensor | None, axis: int, stage: Stage = Stage.WEIGHTS) -> TrackedWeights:
         """Start to track weights that are a softmax of scores over an axis; return the facts known about them."""
         scores = None if scores is None else scores.detach()
-        self.known[weights] = tracked = TrackedWeights(index_along(weights, axis % weights.dim()), scores, stage=stage)
+        key_index = index_along(weights, axis % weights.dim())
+        self.tracked[weights] = tracked = TrackedWeights(key_index, scores, stage=stage)
         return tracked
 
     def follow_logsumexp(self, op: Operation, output: Any) -> None:
@@ -124,40 +125,44 @@ class Lineage:
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation on a tracked tensor, by the handler for its name."""
-        source = self._surviving_factor(op.product) if op.product else self._first_known(op)
+        source = self._surviving_factor(op.product) if op.product else self._first_tracked(op)
         if source is None:
             return
-        was = self.known[source]
+        previous = self.tracked[source]
         if output is source:  # changed in place
             if op.name not in CAST_OPS | SHAPE_OPS | DROPOUT_OPS:
-                self.known[source] = replace(was, changed=True, status=Status.NEW)
+                self.tracked[source] = replace(previous, changed=True, status=Status.NEW)
             return
         is_float = isinstance(output, Tensor) and output.is_floating_point()
-        if was.pending_product is None and (is_float or op.name in SHAPE_OPS):
-            HANDLERS.get(op.name, Lineage._change_values)(self, op, source, was, output)
+        if previous.pending_product is None and (is_float or op.name in SHAPE_OPS):
+            HANDLERS.get(op.name, WeightTracker._change_values)(self, op, source, previous, output)
 
-    def _first_known(self, op: Operation) -> Tensor | None:
+    def _first_tracked(self, op: Operation) -> Tensor | None:
         for value in (*op.args, *op.kwargs.values()):  # plain loops, since this runs for most calls
             for part in value if isinstance(value, list | tuple) else (value,):
-                if isinstance(part, Tensor) and part in self.known:
+                if isinstance(part, Tensor) and part in self.tracked:
                     return part
         return None
 
     def _surviving_factor(self, product: Product) -> Tensor | None:
         """Return the tracked factor whose keys a product does not sum over; None if there is none."""
-        for factor, letters in zip(product.factors, product.letters):
-            was = self.known.get(factor)
-            if was and not was.pending_product and not any(product.contracts(letters[axis]) for axis in was.key_axes):
+        for factor, subscripts in zip(product.factors, product.subscripts):
+            previous = self.tracked.get(factor)
+            if (
+                previous
+                and not previous.pending_product
+                and not any(product.contracts(subscripts[axis]) for axis in previous.key_axes)
+            ):
                 return factor
         return None
 
     def pending_sum(self, op: Operation) -> Product | None:
         """Return the product that a sum completes after weights and values were multiplied elementwise; else None."""
-        was = self.known.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
+        previous = self.tracked.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
         dim = op.argument(1, "dim", op.kwargs.get("axis"))
-        if was is None or was.pending_product is None or dim is None:
+        if previous is None or previous.pending_product is None or dim is None:
             return None
-        weights, other, multiply = was.pending_product
+        weights, other, multiply = previous.pending_product
         keepdim = {name: value for name, value in op.kwargs.items() if name == "keepdim"}
         return sum_of_products(
             weights,
@@ -167,88 +172,98 @@ class Lineage:
             lambda left, right: multiply(left, right).sum(dim, *op.args[2:], **keepdim),
         )
 
-    def _reshape(self, op: Operation, source: Tensor, was: TrackedWeights, output: Any) -> None:
+    def _reshape(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Any) -> None:
         """Apply a reshape or selection also to the key index, scores and undropped weights, and track the output."""
 
-        def moved(tensor: Tensor | None) -> Any:
-            args = (tensor if arg is source else arg for arg in op.args)
-            return None if tensor is None else op.func(*args, **op.kwargs)
+        def reshaped(tensor: Tensor | None) -> list[Any]:
+            """Return the results for one tensor, one for each output."""
+            if tensor is None:
+                return [None] * len(outputs)
+            return _as_list(op.func(*(tensor if arg is source else arg for arg in op.args), **op.kwargs))
 
+        outputs = _as_list(output)
         try:
             with untraced():  # gradients flow through the undropped weights, if they are edited
-                parts = [moved(part) for part in (was.key_index, was.scores, was.undropped)]
+                columns = [reshaped(part) for part in (previous.key_index, previous.scores, previous.undropped)]
         except RuntimeError:  # the key axis was joined with another
             return
-        is_single = isinstance(output, Tensor)
-        outputs = [output] if is_single else list(output)
-        columns = [[part] if is_single else [None] * len(outputs) if part is None else list(part) for part in parts]
         for tensor, index, scores, undropped in zip(outputs, *columns):
-            if isinstance(tensor, Tensor) and isinstance(index, Tensor) and index.shape == tensor.shape:
-                softmax = was.softmax_of(source)
-                now = replace(was, key_index=index, scores=scores, undropped=undropped, softmax=softmax)
-                if now.axis is not None and was.axis is not None:
-                    fewer = index.shape[now.axis] < was.key_index.shape[was.axis]
-                    self.known[tensor] = replace(now, changed=was.changed or fewer)
+            if not (isinstance(tensor, Tensor) and isinstance(index, Tensor) and index.shape == tensor.shape):
+                continue
+            softmax = previous.softmax_of(source)
+            now = replace(previous, key_index=index, scores=scores, undropped=undropped, softmax=softmax)
+            if now.axis is not None and previous.axis is not None:
+                lost_keys = index.shape[now.axis] < previous.key_index.shape[previous.axis]
+                self.tracked[tensor] = replace(now, changed=previous.changed or lost_keys)
 
-    def _cast(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        self.known[output] = replace(was, softmax=was.softmax_of(source))
+    def _cast(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Tensor) -> None:
+        self.tracked[output] = replace(previous, softmax=previous.softmax_of(source))
 
-    def _drop(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
+    def _drop(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Tensor) -> None:
         probability = op.argument(1, "p", 0.5) if op.argument(2, "training", op.kwargs.get("train", True)) else 0.0
-        undropped = was.undropped if not probability or was.undropped is not None else source
-        dropout = probability or was.dropout
-        self.known[output] = replace(was, softmax=was.softmax_of(source), undropped=undropped, dropout=dropout)
+        undropped = previous.undropped if not probability or previous.undropped is not None else source
+        dropout = probability or previous.dropout
+        self.tracked[output] = replace(
+            previous, softmax=previous.softmax_of(source), undropped=undropped, dropout=dropout
+        )
 
-    def _exponentiate(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        if was.stage is Stage.LOG_WEIGHTS:
-            self.known[output] = replace(was, stage=Stage.WEIGHTS)
+    def _exponentiate(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Tensor) -> None:
+        if previous.stage is Stage.LOG_WEIGHTS:
+            self.tracked[output] = replace(previous, stage=Stage.WEIGHTS)
         else:
-            self._change_values(op, source, was, output)
+            self._change_values(op, source, previous, output)
 
-    def _multiply(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
+    def _multiply(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Tensor) -> None:
         """Track weights that are multiplied with values elementwise, a product that a sum over keys may complete."""
-        if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
-            self._change_values(op, source, was, output)
+        if previous.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
+            self._change_values(op, source, previous, output)
         elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
-            self.known[output] = replace(was, pending_product=(source, other, op.func))
+            self.tracked[output] = replace(previous, pending_product=(source, other, op.func))
 
-    def _change_values(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
+    def _change_values(self, op: Operation, source: Tensor, previous: TrackedWeights, output: Tensor) -> None:
         """Track cells whose values change, or heads that are mixed (talking heads, Shazeer 2020)."""
-        if was.stage is not Stage.WEIGHTS:
+        if previous.stage is not Stage.WEIGHTS:
             return
-        index: Tensor | None = was.key_index
+        index: Tensor | None = previous.key_index
         if op.product:
             operand = 0 if op.product.factors[0] is source else 1
-            index = _index_after_product(was.key_index, op.product.letters[operand], op.product, output)
+            index = _index_after_product(previous.key_index, op.product.subscripts[operand], op.product, output)
         elif output.shape != source.shape:
-            index = _index_after_convolution(was, op, output)
+            index = _index_after_convolution(previous, op, output)
         if index is not None:
-            scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
-            self.known[output] = TrackedWeights(index, scores, was.softmax_of(source), changed=True, stage=was.stage)
+            scores = previous.scores if previous.scores is not None and previous.scores.shape == output.shape else None
+            self.tracked[output] = TrackedWeights(
+                index, scores, previous.softmax_of(source), changed=True, stage=previous.stage
+            )
 
 
-HANDLERS: dict[str, Callable[[Lineage, Operation, Tensor, TrackedWeights, Any], None]] = {
-    **dict.fromkeys(SHAPE_OPS, Lineage._reshape),
-    **dict.fromkeys(CAST_OPS, Lineage._cast),
-    **dict.fromkeys(DROPOUT_OPS, Lineage._drop),
-    **dict.fromkeys(MULTIPLY_OPS, Lineage._multiply),
-    "exp": Lineage._exponentiate,
+HANDLERS: dict[str, Callable[[WeightTracker, Operation, Tensor, TrackedWeights, Any], None]] = {
+    **dict.fromkeys(SHAPE_OPS, WeightTracker._reshape),
+    **dict.fromkeys(CAST_OPS, WeightTracker._cast),
+    **dict.fromkeys(DROPOUT_OPS, WeightTracker._drop),
+    **dict.fromkeys(MULTIPLY_OPS, WeightTracker._multiply),
+    "exp": WeightTracker._exponentiate,
 }
 
 
-def _index_after_product(index: Tensor, letters: Sequence[Any], product: Product, output: Tensor) -> Tensor | None:
+def _as_list(output: Any) -> list[Any]:
+    """Return the outputs of an operation that has one or several."""
+    return [output] if isinstance(output, Tensor) else list(output)
+
+
+def _index_after_product(index: Tensor, subscripts: Sequence[Any], product: Product, output: Tensor) -> Tensor | None:
     """Return the key index of a product that does not sum over keys; None if its axes are unknown."""
-    if output.dim() != len(product.output) or index.dim() != len(letters):
+    if output.dim() != len(product.output) or index.dim() != len(subscripts):
         return None
-    return align_axes(index, letters, product.output).expand(output.shape)
+    return align_axes(index, subscripts, product.output).expand(output.shape)
 
 
-def _index_after_convolution(was: TrackedWeights, op: Operation, output: Tensor) -> Tensor | None:
+def _index_after_convolution(previous: TrackedWeights, op: Operation, output: Tensor) -> Tensor | None:
     """Return the key index after a convolution over an axis other than the keys', such as the heads'."""
-    index = was.key_index
+    index = previous.key_index
     if op.name not in ("conv3d", "conv2d", "conv1d") or output.dim() != index.dim():
         return None
     resized = [axis for axis in range(index.dim()) if output.shape[axis] != index.shape[axis]]
-    if len(resized) != 1 or resized == [was.axis]:
+    if len(resized) != 1 or resized == [previous.axis]:
         return None
     return index.select(resized[0], 0).unsqueeze(resized[0]).expand(output.shape)
