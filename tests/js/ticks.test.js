@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import "./stubs.js";
 import { axisTicks, logTicks } from "../../tfviz/view/js/base/axis-ticks.js";
-import { levels, ticks } from "../../tfviz/view/js/interact/ticks.js";
+import { levels } from "../../tfviz/view/js/interact/ticks.js";
 
 /** @type {[number, number, number[]][]} */
 const HEIGHTS = [
@@ -23,62 +23,6 @@ for (const [min, max, expected] of HEIGHTS)
 
 test("heights of a scale with the last bit off", () =>
   assert.deepEqual(levels(0, 0.30000000000000004), [0, 0.1, 0.2, 0.3]));
-
-const names = (/** @type {number} */ count, /** @type {(i: number) => string} */ name) =>
-  Array.from({ length: count }, (_, i) => name(i));
-const shown = (/** @type {string[]} */ all, /** @type {number} */ most) => ticks(all, most).map(([, name]) => name);
-
-test("numbers have ticks at round ones, and whole ones no decimals", () => {
-  assert.deepEqual(
-    shown(
-      names(41, (i) => (i / 2).toFixed(1)),
-      8,
-    ),
-    ["0", "5", "10", "15", "20"],
-  );
-  assert.deepEqual(
-    shown(
-      names(60, (i) => String(i + 1)),
-      7,
-    ),
-    ["10", "20", "30", "40", "50", "60"],
-  );
-  assert.deepEqual(
-    shown(
-      names(9, (i) => (i / 8).toFixed(3)),
-      4,
-    ),
-    ["0.000", "0.500", "1.000"],
-  );
-});
-
-test("a tick stands at the place of its number", () =>
-  assert.deepEqual(
-    ticks(
-      names(60, (i) => String(i + 1)),
-      7,
-    )[0],
-    [9, "10"],
-  ));
-
-test("words, and numbers that are not evenly spaced, have a tick every so many", () => {
-  assert.deepEqual(shown(["a", "b", "c", "d"], 9), ["a", "b", "c", "d"]);
-  assert.deepEqual(
-    shown(
-      names(12, (i) => `w${i}`),
-      4,
-    ),
-    ["w0", "w5", "w10"],
-  );
-  assert.deepEqual(shown(["1", "2", "4", "8", "16"], 9), ["1", "2", "4", "8", "16"]);
-  assert.deepEqual(shown(["3", "2", "1"], 9), ["3", "2", "1"]);
-  assert.deepEqual(shown(["", "1", "2"], 9), ["", "1", "2"]);
-});
-
-test("a single place has its name", () => {
-  assert.deepEqual(ticks(["one"], 3), [[0, "one"]]);
-  assert.deepEqual(ticks(["7"], 3), [[0, "7"]]);
-});
 
 /** @type {[number, number, number, string[]][]} */
 const AXES = [

@@ -141,7 +141,13 @@ def test_the_still_pictures_have_the_chosen_head_and_both_sides():
         state = made.document["state"]
         by_head = f"shaded: what layer {state['layer']}, head {state['head']}{looks}"
         assert by_head in texts if looks else any(text.startswith("shaded: what each token adds") for text in texts)
-        outlined = [axes.spines["left"].get_linewidth() > 2 for axes in figure.axes if axes.images]
+        opened, small = (
+            [axes for axes in figure.axes if axes.images and bool(axes.get_yticks().size) == is_opened]
+            for is_opened in (True, False)
+        )
+        assert len(opened) == 1
+        assert f"Layer {state['layer']}, head {state['head']}" in texts
+        outlined = [axes.spines["left"].get_linewidth() > 2 for axes in small]
         heads = sum(outlined)
         assert heads == 1
         assert outlined.index(True) == len(outlined) // (state["layer"] + 1) * state["layer"] + state["head"]

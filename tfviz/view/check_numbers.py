@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+MAX_SAFE_INTEGER = 2**53 - 1  # the largest integer that JavaScript represents exactly
 
 
 def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
@@ -35,6 +37,16 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
         value = float(tensor[tuple(at)])
         raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")
     return tensor
+
+
+def check_references(references: Mapping[str, float] | None) -> dict[str, float]:
+    """Return the values of named reference lines, none for None, after checking that they are finite.
+
+    Raises:
+        ValueError: a value is infinite or NaN.
+    """
+    named = references or {}
+    return dict(zip(named, check_finite("references", list(named.values())).tolist()))
 
 
 @dataclass(frozen=True)

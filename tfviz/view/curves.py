@@ -9,7 +9,7 @@ import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.view.check_numbers import Spread, check_at_most, check_finite
+from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_references
 from tfviz.view.figures.formatting import format_count, format_fixed, format_number
 from tfviz.view.figures.line_chart import Line, LineChart
 from tfviz.view.figures.palette import drawable
@@ -58,7 +58,7 @@ def curves(
             raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
         check_finite(name, [nats for _, nats in points])
     check_finite("history", [step.loss for step in history], gaps=True)
-    levels = _levels(references)
+    levels = check_references(references)
     if any(one.step >= other.step for one, other in itertools.pairwise(history)):
         raise ValueError("the steps of history must increase; draw each run separately")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
@@ -128,7 +128,7 @@ def lines(
     if missing := [name for name in dashed if name not in series]:
         raise LookupError(f"there is no line {missing[0]!r} to draw dashed; there are {', '.join(series)}")
     drawn = _check_lines(series, axes_settings)
-    levels = _levels(references)
+    levels = check_references(references)
     stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
     chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings, tuple(dashed))
 
@@ -140,10 +140,6 @@ def lines(
     last = {name: line.mean[-1] for name, line in drawn.items()}
     ends = ", ".join(f"{name} {format_number(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
     return StaticFigure(draw, f"{title}\n{y} at the last {x}: {ends}")
-
-
-def _levels(references: Mapping[str, float] | None) -> dict[str, float]:
-    return dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
 
 def _check_lines(

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
-from tfviz.view.check_numbers import Spread, check_at_most, check_finite, check_positive
+from tfviz.view.check_numbers import Spread, check_at_most, check_positive, check_references
 from tfviz.view.figures.formatting import format_fixed, format_in_column, format_number, shorten
 from tfviz.view.figures.palette import drawable, muted, tick_labels
 from tfviz.view.figures.static_figure import StaticFigure, reference_line, set_title
@@ -60,7 +60,7 @@ def bars(
     """
     are_grey = _are_among(labels, grey, "grey")
     labels, series = _check_series(labels, heights, MAX_BARS)
-    levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
+    levels = check_references(references)
 
     def draw() -> Figure:
         length = max(2.4, _bar_step(labels) * len(labels) + 0.6)  # of a panel
@@ -229,8 +229,7 @@ def _bar_colours(grey: Sequence[bool]) -> list[Any]:
 def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) -> dict[str, float]:
     """Return the name and the value of each reference line of a column."""
     levels = {name: value.get(column) if isinstance(value, Mapping) else value for name, value in references.items()}
-    given = {name: float(value) for name, value in levels.items() if value is not None}
-    return dict(zip(given, check_finite("references", list(given.values())).tolist())) if given else {}
+    return check_references({name: float(value) for name, value in levels.items() if value is not None})
 
 
 def _scale(column: Spread, levels: Iterable[float], limit: float | None) -> tuple[float, float]:

@@ -8,8 +8,9 @@ from textwrap import wrap
 from typing import Any
 
 import numpy
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure, SubFigure
-from matplotlib.offsetbox import AnchoredOffsetbox, DrawingArea, HPacker, OffsetBox, TextArea
+from matplotlib.offsetbox import AnchoredOffsetbox, DrawingArea, HPacker, TextArea
 from matplotlib.patches import Rectangle
 
 from tfviz.view.figures.formatting import format_number, shorten
@@ -124,7 +125,7 @@ def _with_fixed_layout(figure: Figure) -> Figure:
 
 def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
     """Draw in a line the legends of all scales: a strip of colours between its ends, or a patch for each meaning."""
-    entries: list[list[OffsetBox]] = []  # each of patches and texts
+    entries: list[list[Artist]] = []  # each of patches and texts
     for key in keys:
         colours, place = colormap(key.scale), norm(key.scale)
         if key.is_ramp:
@@ -135,7 +136,7 @@ def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
             entries += [[_patches([colours(place(value))], PATCH_WIDTH), _key_text(text)] for value, text in key.ends]
         if key.hatched:
             entries.append([_patches(["none"], PATCH_WIDTH, HATCH), _key_text(key.hatched)])
-    packed = [HPacker(children=entry, pad=0, sep=5, align="center") for entry in entries]
+    packed: list[Artist] = [HPacker(children=entry, pad=0, sep=5, align="center") for entry in entries]
     line = HPacker(children=packed, pad=0, sep=18, align="center")
     style: dict[str, Any] = {"pad": 0, "borderpad": 0.3, "frameon": False, "bbox_to_anchor": part.bbox}
     part.add_artist(AnchoredOffsetbox("upper left", child=line, **style))

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from tfviz.view.check_numbers import MAX_SAFE_INTEGER
 from tfviz.view.documents.interact import SliderSpec
 from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
 from tfviz.view.spec import round_up
@@ -17,7 +18,6 @@ from tfviz.view.spec import round_up
 CONTROL_VALUES = (
     "(low, high[, step]), a list, a dict, True or False, a number, or view.controls.points, cells, text, order, angle"
 )
-MAX_INTEGER = 2**53 - 1  # the largest integer that JavaScript represents exactly
 MIN_SLIDER_STEPS = 50  # of a slider of floats
 
 
@@ -65,8 +65,8 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
     integer = all(isinstance(value, Integral) for value in ends)
     ends = tuple(int(value) if isinstance(value, Integral) else float(value) for value in ends)
     low, high, *rest = ends
-    if integer and max(map(abs, ends)) > MAX_INTEGER:
-        raise ValueError(f"{name} is {_shown(ends)}; the integers of a page end at {MAX_INTEGER:,}: give floats")
+    if integer and max(map(abs, ends)) > MAX_SAFE_INTEGER:
+        raise ValueError(f"{name} is {_shown(ends)}; the integers of a page end at {MAX_SAFE_INTEGER:,}: give floats")
     if not all(math.isfinite(value) for value in ends) or not low < high:
         raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
     step = rest[0] if rest else 1 if integer else round_up((high - low) / MIN_SLIDER_STEPS / 2.5, (1, 2, 5))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import extract_logits
 from tfviz.portable.program import Program
 from tfviz.text import subwords
@@ -120,7 +120,7 @@ def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) 
         return None
 
     def log_odds(text: Tensor) -> Tensor:
-        logits = extract_logits(model(text.to(next(model.parameters()).device)))[0].float().cpu()
+        logits = extract_logits(model(text.to(weights_device(model))))[0].float().cpu()
         return logits[label] - logits[torch.arange(len(logits)) != label].logsumexp(0)
 
     effects = torch.zeros(ids.shape[1])

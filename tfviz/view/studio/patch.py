@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.checks import at_least
-from tfviz.eval_mode import eval_mode, model_device
+from tfviz.eval_mode import eval_mode, model_device, weights_device
 from tfviz.portable.program import Program
 from tfviz.study.table import Table
 from tfviz.text import subwords
@@ -84,8 +84,7 @@ def patch(
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     ids = _encode(tokenizer, context, clean=clean, corrupt=corrupt)
     chosen = [-1, -1] if answers is None else _answer_ids(tokenizer, answers)
-    if next(model.parameters(), None) is None:
-        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    weights_device(model)
     if not kernel:
         requirements.check_weights(model)
     requirements.check_causal(model, tokenizer)

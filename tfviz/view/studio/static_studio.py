@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.eval_mode import eval_mode
+from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import sampling_probabilities
 from tfviz.look import AttentionMaps, capture
 from tfviz.shapes import Float
@@ -35,7 +35,7 @@ def text_maps(model: nn.Module, ids: Tensor, tokens: Sequence[str]) -> Attention
     if ids.shape[1] > MAX_TOKENS:
         return None
     with eval_mode(model), capture(model, "*.pattern") as captured:
-        model(ids.to(next(model.parameters()).device))
+        model(ids.to(weights_device(model)))
     try:
         maps = AttentionMaps.from_capture(captured, query_tokens=tokens, invocations="last")
     except (LookupError, ValueError):

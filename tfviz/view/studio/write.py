@@ -13,6 +13,7 @@ from tfviz.eval_mode import eval_mode, model_device
 from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
+from tfviz.view.check_numbers import MAX_SAFE_INTEGER
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.figures.formatting import format_count
 from tfviz.view.figures.generation import next_tokens
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
 MAX_WRITTEN_TOKENS = 400  # generated in one run
-MAX_INTEGER = 2**53 - 1  # the largest seed that JavaScript represents exactly
 # what `examples` can set
 STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
 
@@ -139,4 +139,4 @@ def _check_sampling(temperature: float, top_k: int | None, top_p: float | None, 
         checks.at_least(1, top_k=top_k)
     if top_p is not None:
         checks.positive_fraction(top_p=top_p)
-    checks.between(0, MAX_INTEGER, seed=seed)
+    checks.between(0, MAX_SAFE_INTEGER, seed=seed)
