@@ -173,7 +173,7 @@ class LazyAttention:
                 tile[down : down + len(largest), across : across + largest.shape[1]] = largest
         return tile.cpu()
 
-    def sketch(self, head: int, pool_size: int) -> Float[Tensor, "down across"]:
+    def downsampled(self, head: int, pool_size: int) -> Float[Tensor, "down across"]:
         """Return the largest weight in the first row of each `pool_size` x `pool_size` cells.
 
         It is cheaper than `max_pool`, which reads all rows.

@@ -33,7 +33,7 @@ def read_head(
     if pool_size == 1 or not isinstance(source, LazyAttention):
         return maps[layer, head], maps.allowed(layer, head), 1
     return (
-        source.max_pool(head, pool_size=pool_size) if all_rows else source.sketch(head, pool_size),
+        source.max_pool(head, pool_size=pool_size) if all_rows else source.downsampled(head, pool_size),
         source.pooled_mask(head, pool_size),
         pool_size,
     )

@@ -29,6 +29,7 @@ from tfviz.view.spec import NO_NAMES, Axis, Heatmap, is_numbered
 
 MAX_NAMED_STEPS_INCHES = 4.8  # a line plot whose labels are wider together labels only some of its steps
 ENDS_ROW = -1  # of the bars, where the meanings of both sides of 0 stand
+BAR_HEIGHT = 0.72  # of a row
 MAX_NAMED_BARS = 40  # if there are more bars, only some have names, and none has a number
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
 MAX_LEVEL_LENGTH = 5  # characters of a label that fits above a cell without rotation
@@ -97,37 +98,47 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
+    """Draw a bar for each number; one that does not point to its expected side is hollow and has a ✗."""
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
-    limit = panel.limit
-    signed = bool((values < 0).any() or panel.expected)
+    as_expected = values * numpy.array(panel.expected or numpy.sign(values)) > 0
+    colours = [negative_colour() if value < 0 else prediction_colour() for value in values]
+    fills = [colour if filled else "none" for colour, filled in zip(colours, as_expected)]
+    edges = ["none" if filled else colour for colour, filled in zip(colours, as_expected)]
     places = numpy.arange(len(values))
-    right = values * numpy.array(panel.expected or numpy.sign(values)) > 0
-    inks = [negative_colour() if value < 0 else prediction_colour() for value in values]
-    fills = [ink if one else "none" for ink, one in zip(inks, right)]
-    edges = ["none" if one else ink for ink, one in zip(inks, right)]
-    axes.barh(places, values, height=0.72, linewidth=1, edgecolor=edges, color=fills)
-    signs = [" ✓" if one else " ✗" for one in right] if panel.expected else [""] * len(values)
-    texts = [text + unit_suffix(panel.unit) + sign for text, sign in zip(format_aligned(panel.numbers.tolist()), signs)]
+    axes.barh(places, values, height=BAR_HEIGHT, linewidth=1, edgecolor=edges, color=fills)
     if panel.expected:
-        sides = limit * numpy.sign(panel.expected)
-        axes.barh(places, sides, height=0.72, color=matplotlib.rcParams["grid.color"], zorder=-1)
+        sides = panel.limit * numpy.sign(panel.expected)
+        axes.barh(places, sides, height=BAR_HEIGHT, color=matplotlib.rcParams["grid.color"], zorder=-1)
     if len(values) <= MAX_NAMED_BARS:
-        for place, value in enumerate(panel.numbers):
-            left = value < 0
-            shift = -3 if left else 3
-            axes.annotate(texts[place], (values[place], place), (shift, 0), textcoords="offset points",
-                          va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
-    rows = (len(values) - 0.4, len(values) - _bar_rows(panel) - 0.6)
-    axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=rows)
+        _write_bar_numbers(axes, panel, values, as_expected)
     for end, side in zip(panel.ends, (-1, 1)):
-        text = {-1: f"← {end}", 1: f"{end} →"}[side] if end else ""
+        text = f"← {end}" if side < 0 else f"{end} →"
         look: Any = {"fontsize": 8, "color": muted(), "ha": "left" if side > 0 else "right", "va": "center"}
-        axes.annotate(text, (0, ENDS_ROW), (4 * side, 0), textcoords="offset points", **look)
-    step = max(1, -(-len(values) // MAX_NAMED_BARS))
-    axes.set_yticks(places[::step], tick_labels(panel.row_labels(len(values))[::step]))
+        axes.annotate(text if end else "", (0, ENDS_ROW), (4 * side, 0), textcoords="offset points", **look)
+    _style_bar_axes(axes, panel, signed=bool((values < 0).any() or panel.expected))
+
+
+def _write_bar_numbers(axes: Axes, panel: ResultPanel, values: numpy.ndarray, as_expected: numpy.ndarray) -> None:
+    """Write the number of each bar beyond its end, with a sign if a side is expected."""
+    for place, text in enumerate(format_aligned(panel.numbers.tolist())):
+        verdict = (" ✓" if as_expected[place] else " ✗") if panel.expected else ""
+        is_left = panel.numbers[place] < 0
+        axes.annotate(
+            text + unit_suffix(panel.unit) + verdict, (values[place], place), (-3 if is_left else 3, 0),
+            textcoords="offset points", va="center", ha="right" if is_left else "left", fontsize=8,
+        )  # fmt: skip
+
+
+def _style_bar_axes(axes: Axes, panel: ResultPanel, signed: bool) -> None:
+    """Set the limits and the names of bars, which begin at 0: in the middle if some are below it, else at the left."""
+    count, limit = len(panel.numbers), 1.3 * panel.limit
+    rows = (count - 0.4, count - _bar_rows(panel) - 0.6)
+    axes.set(xlim=(-limit if signed else 0, limit), xticks=[], ylim=rows)
+    step = max(1, -(-count // MAX_NAMED_BARS))
+    axes.set_yticks(range(0, count, step), tick_labels(panel.row_labels(count)[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
-    if signed:  # bars begin at 0, in the middle
+    if signed:
         axes.spines["left"].set_visible(False)
         axes.axvline(0, color=matplotlib.rcParams["axes.edgecolor"], linewidth=1, zorder=0)
         axes.tick_params(axis="y", length=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -85,34 +85,50 @@ def encode_maps(maps: Mapping[str, AttentionMaps], max_bytes: float) -> tuple[li
     layers = {name: computed_layers(one) for name, one in maps.items()}
     if not all(layers.values()):
         return None
-    every = [part for some in layers.values() for one in some for part in (one.call.query, one.call.key)]
-    numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
-    pool_size = _sketch_block(layers.values(), min(MAX_SHEET_CELLS, max_bytes / 16))
-    sketches = {name: _sketch(some, pool_size) for name, some in layers.items()}
-
-    def encode(levels: int | None, with_parts: bool) -> tuple[list[MapsPart], BlobStore, float]:
-        blobs, error, parts = BlobStore(), 0.0, list[MapsPart]()
-        for name, one in maps.items():
-            computed, largest_error = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
-            weights = [(*blobs.add(sketch), pool_size) for sketch in sketches[name]]
-            heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
-            key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
-            parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
-            parts[-1]["computed"] = computed
-            error = max(error, largest_error)
-        return parts, blobs, error
-
-    limit = max_bytes / BASE64_RATIO  # in bytes
-    for levels in (None, *QUANTIZATION_STEPS):
-        if (levels is None and largest > MAX_FLOAT16) or numbers * (
-            2 if levels is None else 1
-        ) * MIN_COMPRESSION_RATIO > limit:
-            continue
-        parts, blobs, error = encode(levels, with_parts=True)
+    pool_size = _pool_size(layers.values(), min(MAX_SHEET_CELLS, max_bytes / 16))
+    pooled = {name: _downsampled_codes(some, pool_size) for name, some in layers.items()}
+    limit = max_bytes / BASE64_RATIO
+    for levels in _feasible_levels(layers.values(), limit):
+        blobs = BlobStore()
+        stored = {name: encode_layers(some, blobs, levels) for name, some in layers.items()}
+        computed = {name: documents for name, (documents, _) in stored.items()}
+        parts = _parts(maps, blobs, pooled, pool_size, computed)
         if blobs.size <= limit:
-            return parts, blobs, _note_computed(levels, error, pool_size)
-    parts, blobs, _ = encode(None, with_parts=False)
-    return (parts, blobs, _note_sketched(pool_size, max_bytes)) if blobs.size <= limit else None
+            return parts, blobs, _note_computed(levels, max(error for _, error in stored.values()), pool_size)
+    blobs = BlobStore()
+    parts = _parts(maps, blobs, pooled, pool_size, dict.fromkeys(maps))
+    return (parts, blobs, _note_downsampled(pool_size, max_bytes)) if blobs.size <= limit else None
+
+
+def _feasible_levels(layers: Iterable[Layers], limit: float) -> Iterator[int | None]:
+    """Yield the storage formats of queries and keys that may fit into `limit` bytes, the most exact first.
+
+    None is float16; a number is that of the int8 steps on either side of 0.
+    """
+    tensors = [part for some in layers for one in some for part in (one.call.query, one.call.key)]
+    least_bytes = MIN_COMPRESSION_RATIO * sum(part.numel() for part in tensors)  # of int8
+    if 2 * least_bytes <= limit and max(float(part.abs().max()) for part in tensors) <= MAX_FLOAT16:
+        yield None
+    if least_bytes <= limit:
+        yield from QUANTIZATION_STEPS
+
+
+def _parts(
+    maps: Mapping[str, AttentionMaps],
+    blobs: BlobStore,
+    pooled: Mapping[str, Sequence[bytes]],
+    pool_size: int,
+    computed: Mapping[str, list[QueriesAndKeys] | None],
+) -> list[MapsPart]:
+    """Return the parts of the document, after storing the downsampled heads `pooled` in `blobs`."""
+    parts = []
+    for name, one in maps.items():
+        weights = [(*blobs.add(head), pool_size) for head in pooled[name]]
+        heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
+        key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
+        parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
+        parts[-1]["computed"] = computed[name]
+    return parts
 
 
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
@@ -160,24 +176,23 @@ def _huffman(part: Tensor) -> bytes:
     return squeeze.compress(part.contiguous().numpy().tobytes()) + squeeze.flush()
 
 
-def _sketch_block(every: Iterable[Layers], max_blocks: float) -> int:
-    """Return the smallest block side, a power of 2, with which all heads have at most `max_blocks` blocks together."""
+def _pool_size(every: Iterable[Layers], max_cells: float) -> int:
+    """Return the smallest power of 2 as side of a block with which all heads together have at most `max_cells` blocks."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
+    cells, longest = sum(map(math.prod, shapes)), max(max(shape[2:]) for shape in shapes)
     pool_size = 1
-    while sum(map(math.prod, shapes)) / pool_size**2 > max_blocks and pool_size < max(
-        max(shape[2:]) for shape in shapes
-    ):
+    while cells / pool_size**2 > max_cells and pool_size < longest:
         pool_size *= 2
     return pool_size
 
 
-def _sketch(layers: Layers, pool_size: int) -> list[bytes]:
+def _downsampled_codes(layers: Layers, pool_size: int) -> list[bytes]:
     """Return all heads downsampled, as 8-bit codes: for each block, the largest weight in its first row."""
-    sketches = (layer.sketch(head, pool_size) for layer in layers for head in range(layer.shape[0]))
-    return [zlib.compress(quantize_unchecked(sketch).numpy().tobytes(), 6) for sketch in sketches]
+    heads = (layer.downsampled(head, pool_size) for layer in layers for head in range(layer.shape[0]))
+    return [zlib.compress(quantize_unchecked(head).numpy().tobytes(), 6) for head in heads]
 
 
-def _note_sketched(pool_size: int, max_bytes: float) -> str:
+def _note_downsampled(pool_size: int, max_bytes: float) -> str:
     return (
         f"Of each head one row of {pool_size} is here, and of each {pool_size} keys the largest weight: what heads are "
         f"made of would take more than the view's limit of {format_number(max_bytes / 1e6, 3)} MB."
