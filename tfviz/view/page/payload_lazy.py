@@ -177,7 +177,7 @@ def _huffman(part: Tensor) -> bytes:
 
 
 def _pool_size(every: Iterable[Layers], max_cells: float) -> int:
-    """Return the smallest side of blocks, a power of 2, with which all heads together have `max_cells` blocks at most."""
+    """Return the smallest power of 2 for the side of blocks of which all heads together have `max_cells` at most."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
     cells, longest = sum(map(math.prod, shapes)), max(max(shape[2:]) for shape in shapes)
     pool_size = 1
