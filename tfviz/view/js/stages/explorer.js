@@ -9,7 +9,7 @@ import { Frame } from "../controls/frame.js";
 import { Grid, linear } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { HeadKinds } from "./head-kinds.js";
-import { strongestQuerySentence } from "./head-summary.js";
+import { isAttention, sharpestQuery, strongestQuerySentence } from "./head-summary.js";
 import { HeadStage } from "./head-stage.js";
 import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
@@ -239,25 +239,34 @@ export class Explorer {
     if (this.panels !== panels) return;
     const linearPanels = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
     const { outlined = [], dividers = [] } = this.source.document;
+    const { current } = this.source;
+    const query = this.queryToDescribe(
+      panels,
+      within.rows.at(-1) ?? current ?? outlined[0]?.[0] ?? rowBetween(dividers),
+    );
     this.stages.head.show(
       linearPanels,
-      { ...within, current: this.source.current, outlined, dividers: linearPanels.map(() => dividers) },
+      { ...within, current, outlined, dividers: linearPanels.map(() => dividers), query },
       this.frame.width,
     );
     this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
-    if (panels.length === 1)
-      this.showFinding(panels[0].grid, within.rows.at(-1) ?? outlined[0]?.[0] ?? rowBetween(dividers));
+    if (query !== null && !this.large) this.showFinding(panels[0].grid, query);
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
   /**
-   * Say what a head looks at most from a query: by default from that with the largest weight.
-   * @param {AnyGrid} grid
-   * @param {number} [query]
+   * Return the query that is described, by default that with the largest weight; null unless one map of weights is shown.
+   * @param {GridPanel[]} panels
+   * @param {number} [chosen]
    */
+  queryToDescribe([{ grid }, ...others], chosen) {
+    if (!(grid instanceof Grid) || grid.poolSize > 1 || others.length) return null;
+    return this.source.document.unit === undefined && isAttention(grid) ? (chosen ?? sharpestQuery(grid)) : null;
+  }
+
+  /** Say what a head looks at most from a query. @param {AnyGrid} grid @param {number} query */
   showFinding(grid, query) {
-    if (!(grid instanceof Grid) || grid.poolSize > 1 || this.source.document.unit !== undefined || this.large) return;
-    this.finding.textContent = strongestQuerySentence(grid, query);
+    this.finding.textContent = grid instanceof Grid ? strongestQuerySentence(grid, query) : "";
     this.finding.hidden = !this.finding.textContent;
   }
 

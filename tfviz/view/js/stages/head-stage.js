@@ -1,17 +1,24 @@
 // A stage of one heatmap, or of several side by side that share cursor, zoom and locks.
 
 import { chartCanvas, h } from "../base/elements.js";
-import { Heatmap } from "./heatmap.js";
+import { Grid } from "../base/grid.js";
+import { Heatmap, LEGEND_WIDTH } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { listenToHeatmap } from "./heatmap-input.js";
+import { drawRowBars, MIN_ROW_BARS_WIDTH } from "./row-bars.js";
 
 /** @import { Divider } from "../documents.js" */
-/** @import { AnyGrid, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.js" */
+/** @import { AnyGrid, Box, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.js" */
 /** @import { HeatmapOptions } from "./heatmap.js" */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
-/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][] }} StageStyle dividers of each panel */
+/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][], query?: number | null }} StageStyle
+ * dividers of each panel; `query`: the row whose keys are listed beside a single map, unless the pointer is at another;
+ *   null: no list
+ */
+
+const LIST_GAP = 36; // pixels between a map and the list of keys beside it
 
 /** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */
 export class HeadStage {
@@ -117,11 +124,28 @@ export class HeadStage {
 
   /** @param {Pen} pen @param {Heatmap} map @param {number} index */
   paint(pen, map, index) {
+    const listed = this.listedRow(map);
     map.draw(pen, {
       ...this.style,
+      current:
+        this.style.current ?? (this.style.outlined?.length || this.style.dividers?.[index]?.length ? null : listed),
       dividers: this.style.dividers?.[index],
       cursor: this.has(this.cursor, index) ? this.cursor : null,
     });
+    if (listed !== null) drawRowBars(pen, this.theme, /** @type {Grid} */ (map.grid), listed, this.listBox(map));
+  }
+
+  /** Return the row whose keys are listed beside a single map; null if there is no list, or no room. @param {Heatmap} map */
+  listedRow(map) {
+    const { query = null } = this.style;
+    if (query === null || this.panels.length > 1 || !(map.grid instanceof Grid)) return null;
+    return this.listBox(map)[2] < MIN_ROW_BARS_WIDTH ? null : (this.cursor?.[0] ?? query);
+  }
+
+  /** The room beside a map and its scale. @param {Heatmap} map @returns {Box} */
+  listBox(map) {
+    const x = map.left + map.mapWidth + (map.legend && !map.numbered ? LEGEND_WIDTH : 0) + LIST_GAP;
+    return [x, map.top, map.width - x, map.mapHeight];
   }
 
   /** @param {number} factor 0 shows all */

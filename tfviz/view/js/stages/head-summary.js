@@ -134,7 +134,7 @@ export function querySentence(grid, query, from = (word) => `looks from ${word}`
  * of equal ones.
  * @param {Grid} grid
  */
-function sharpestQuery(grid) {
+export function sharpestQuery(grid) {
   const largest = grid.rows.map((_, query) =>
     countAllowed(grid, query) > 1 ? grid.at(query, topKeyOf(grid, query)) : -1,
   );
@@ -164,6 +164,9 @@ function topKeySentence(grid) {
   if (!(means[top] > MIN_TOP_KEY_RATIO / means.length)) return "";
   return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
 }
+
+/** Tell whether a map is one of attention weights. @param {Grid} grid */
+export const isAttention = (grid) => summaryOf(grid) !== null;
 
 /** Tell whether the rows of a grid are weights, which add up to 1, up to the rounding of their codes. @param {Grid} grid */
 function hasWeights(grid) {
