@@ -35,7 +35,7 @@ const LIMITS = {
   "patching.js": 184_900,
   "site-search.js": 22_600,
   "studios-widget.js": 259_700,
-  "studios.js": 259_000,
+  "studios.js": 259_500,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */
