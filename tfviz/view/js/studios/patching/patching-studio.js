@@ -9,7 +9,7 @@ import { changeText, patchedText, scaleText, unpatchedText } from "./patching-de
 import { PatchingSweep } from "./patching-sweep.js";
 import { PatchingGauge } from "./patching-gauge.js";
 import { PatchingKernelRuns } from "./patching-kernel-runs.js";
-import { answersOf, PatchingRuns } from "./patching-runs.js";
+import { answersOf, KINDS, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
 import { PatchingTexts } from "./patching-texts.js";
 import { button, pane } from "../small-elements.js";
@@ -22,9 +22,6 @@ import CSS from "./patching.css";
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Kind, Pair, PatchTarget } from "./patching-runs.js" */
 /** @import { StudioArguments } from "../studio.js" */
-
-/** @type {Kind[]} */
-const KINDS = ["streams", "heads"];
 
 /** A studio that patches a language model. @extends {Studio<PatchDocument>} */
 export class PatchingStudio extends Studio {
