@@ -1,7 +1,7 @@
 // The frame around each view: title, controls, stage, status line, menus of keys and downloads, table of the values
 // shown.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { download, png, svg } from "./export.js";
 import { csvs } from "./table.js";
@@ -201,11 +201,7 @@ export class Frame {
         ["+", "closer", 1.5],
         ["all", "show all", 0],
       ].map(([text, name, factor]) =>
-        h(
-          "button",
-          { type: "button", "aria-label": name, title: name, onclick: () => this.onZoom?.(Number(factor)) },
-          String(text),
-        ),
+        button(String(text), () => this.onZoom?.(Number(factor)), { "aria-label": String(name), title: String(name) }),
       ),
     );
     return this.zoomButtons;
@@ -238,15 +234,9 @@ export class Frame {
       { class: "save-as", role: "group", "aria-label": caption },
       h("span", {}, caption),
       ...Object.entries(kinds).map(([name, take]) =>
-        h(
-          "button",
-          {
-            type: "button",
-            title: EXPORT_TITLES[name],
-            onclick: () => Promise.resolve(take()).catch((error) => this.showError(error)),
-          },
-          name,
-        ),
+        button(name, () => Promise.resolve(take()).catch((error) => this.showError(error)), {
+          title: EXPORT_TITLES[name],
+        }),
       ),
     );
   }

@@ -1,6 +1,6 @@
 // A component with the controls above a view of heads: mode, part, layer and heads, and how several heads are combined.
 
-import { checkbox, h, select, slider, tabs } from "../base/elements.js";
+import { button, checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { NO_LOCKS } from "../base/locks.js";
 import { formatNumber } from "../base/numbers.js";
 import { stepPlayer } from "./step-player.js";
@@ -181,7 +181,7 @@ export class HeadControls {
       else this.store.set({ head, selected_heads: [] });
     };
     const title = "Shift or Ctrl: together with others";
-    return h("button", { type: "button", class: "chip", title, "aria-label": `head ${head}`, onclick }, String(head));
+    return button(String(head), onclick, { class: "chip", title, "aria-label": `head ${head}` });
   }
 
   /**

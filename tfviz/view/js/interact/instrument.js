@@ -1,7 +1,7 @@
 // The base class of instruments: controls for a function's arguments, panels of its results, and a sentence about them;
 // each change triggers one evaluation.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
 import { capital, excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -162,7 +162,7 @@ export class Instrument {
     const examples = (this.source.document.examples ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
       const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
-      return h("button", { type: "button", onclick }, name);
+      return button(name, onclick);
     });
     if (examples.length)
       this.frame.body.append(

@@ -1,12 +1,12 @@
 // A pane that shows all heads of a model as small maps, a description of the selected head, and below it that head's
 // map in full.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { Explorer } from "../stages/explorer.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { prefersNoMotion } from "./animation.js";
-import { button, gradient, pane } from "./small-elements.js";
+import { gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */

@@ -5,12 +5,11 @@
 
 import { clamp } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { ABSENT, Grid, ALLOWED } from "../base/grid.js";
 import { paint } from "../base/paint.js";
 import { cornerTag } from "../stages/head-tags.js";
-import { button } from "./small-elements.js";
 
 const MAX_SIDE = 128; // pixels
 const TAG_SIZE = 12; // pixels of a letter of a tag

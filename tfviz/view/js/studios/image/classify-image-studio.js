@@ -1,7 +1,7 @@
 // The studio of an image classifier: patches that can be hidden, the effect of each patch, and heads that can be shown
 // and switched off.
 
-import { h, tabs } from "../../base/elements.js";
+import { button, h, tabs } from "../../base/elements.js";
 import { clamp, percent } from "../../base/numbers.js";
 import { capital, quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
@@ -13,7 +13,7 @@ import { effectSentence, attentionSentence, topPatches } from "./image-summary.j
 import { LabelBars } from "./label-bars.js";
 import { imageExamples } from "./image-examples.js";
 import { softmax } from "../logits.js";
-import { button, note } from "../small-elements.js";
+import { note } from "../small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane, scaleParts } from "./patch-pane.js";
 import { probabilitiesDrawing } from "../probability-bars.js";

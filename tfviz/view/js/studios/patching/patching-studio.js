@@ -1,7 +1,7 @@
 // The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
 // hold what that changes, place by place.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { formatCount } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
@@ -12,7 +12,7 @@ import { PatchingKernelRuns } from "./patching-kernel-runs.js";
 import { answersOf, KINDS, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
 import { PatchingTexts } from "./patching-texts.js";
-import { button, pane } from "../small-elements.js";
+import { pane } from "../small-elements.js";
 import { Studio } from "../studio.js";
 import { stacked, textDrawing } from "../text/text-drawing.js";
 import CSS from "./patching.css";

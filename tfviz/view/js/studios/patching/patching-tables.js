@@ -1,10 +1,9 @@
 // The tables of patching: what each layer's residual stream does at each position, and what each head does. A cell that
 // is pressed is patched; each table can be filled.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { ABSENT, Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../../base/grid.js";
 import { HeadStage } from "../../stages/head-stage.js";
-import { button } from "../small-elements.js";
 
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */

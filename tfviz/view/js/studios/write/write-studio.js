@@ -1,7 +1,7 @@
 // The studio of a language model: a text that can be edited and continued, the next token to choose, and heads that can
 // be shown and switched off.
 
-import { focusedIn, h, slider } from "../../base/elements.js";
+import { button, focusedIn, h, slider } from "../../base/elements.js";
 import { shortcuts } from "../../base/events.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { formatCount, formatFixed } from "../../base/numbers.js";
@@ -10,7 +10,7 @@ import { contextStart, LanguageModelReader, readingKey } from "./language-model-
 import { animateTravel } from "../animation.js";
 import { NextTokens } from "./next-tokens.js";
 import { HEAD_KEYS } from "../head-pane.js";
-import { button, joinPresent } from "../small-elements.js";
+import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
