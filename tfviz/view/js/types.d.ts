@@ -180,7 +180,8 @@ export interface Drawing {
 export interface Pen {
   /** Pixels of the device for one of the page. */
   ratio: number;
-  setOrigin(x: number, y: number): void;
+  /** Draw with the origin moved, from where it is now. */
+  drawAt(x: number, y: number, draw: () => void): void;
   rect(x: number, y: number, width: number, height: number, style?: RectStyle): void;
   dot(x: number, y: number, radius: number, style: { fill: string; alpha?: number }): void;
   text(x: number, y: number, string: string, style: TextStyle): void;

@@ -252,10 +252,7 @@ export class Frame {
       height: height + top + pad,
       draw: (pen) => {
         pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
-        const setOrigin = pen.setOrigin.bind(pen);
-        pen.setOrigin = (x, y) => setOrigin(x + pad, y + top);
-        pen.setOrigin(0, 0);
-        draw(pen);
+        pen.drawAt(pad, top, () => draw(pen));
       },
     };
   }

@@ -398,9 +398,7 @@ export class Instrument {
           lines.forEach((text, n) =>
             pen.text(x, above + 9 + 19 * n, text, { fill: this.frame.theme.ink, size: 13, bold: true }),
           );
-          pen.setOrigin(x, y);
-          panel.paint(pen);
-          pen.setOrigin(0, 0);
+          pen.drawAt(x, y, () => panel.paint(pen));
         }
       },
     };

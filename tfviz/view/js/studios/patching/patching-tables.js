@@ -112,10 +112,7 @@ export class PatchingTable {
       height: height + title,
       draw: (pen) => {
         pen.text(0, 8, TITLES[this.kind], { fill: theme.ink, bold: true });
-        const setOrigin = pen.setOrigin.bind(pen);
-        pen.setOrigin = (x, y) => setOrigin(x, y + title);
-        draw(pen);
-        pen.setOrigin = setOrigin;
+        pen.drawAt(0, title, () => draw(pen));
       },
     };
   }

@@ -62,11 +62,7 @@ export function stacked(parts) {
     return { part, y };
   });
   const draw = (/** @type {Pen} */ pen) => {
-    for (const { part, y } of placed) {
-      pen.setOrigin(0, y);
-      part.draw(pen);
-    }
-    pen.setOrigin(0, 0);
+    for (const { part, y } of placed) pen.drawAt(0, y, () => part.draw(pen));
   };
   return { width: Math.max(0, ...parts.map(({ width }) => width)), height: height - PART_GAP, draw };
 }
@@ -76,9 +72,7 @@ export function besideEachOther(left, right) {
   const x = left.width + 2 * PART_GAP;
   const draw = (/** @type {Pen} */ pen) => {
     left.draw(pen);
-    pen.setOrigin(x, 0);
-    right.draw(pen);
-    pen.setOrigin(0, 0);
+    pen.drawAt(x, 0, () => right.draw(pen));
   };
   return { width: x + right.width, height: Math.max(left.height, right.height), draw };
 }
