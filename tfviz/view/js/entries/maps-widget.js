@@ -3,7 +3,7 @@
 import { HeadSource } from "../base/head-source.js";
 import { inflated } from "../base/page-data.js";
 import { TraitStore, widget } from "../base/widget.js";
-import { Explorer } from "../stages/explorer.js";
+import { Explorer } from "../views/explorer.js";
 
 export default widget((host, model, kernel) => {
   const document = model.get("document");

@@ -4,7 +4,7 @@ import { button } from "../base/elements.js";
 import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
-import { countKinds } from "../stages/head-summary.js";
+import { countKinds } from "../views/head-summary.js";
 import { BY_ANSWER } from "./classify/word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */

@@ -3,7 +3,7 @@
 
 import { button, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { Explorer } from "../stages/explorer.js";
+import { Explorer } from "../views/explorer.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { prefersNoMotion } from "./animation.js";
 import { gradient, pane } from "./small-elements.js";

@@ -9,7 +9,7 @@ import { button, h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { ABSENT, Grid, ALLOWED } from "../base/grid.js";
 import { paint } from "../base/paint.js";
-import { cornerTag } from "../stages/head-tags.js";
+import { cornerTag } from "../views/head-tags.js";
 
 const MAX_SIDE = 128; // pixels
 const TAG_SIZE = 12; // pixels of a letter of a tag

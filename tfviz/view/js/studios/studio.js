@@ -12,7 +12,7 @@ import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
-import { describeHead } from "../stages/head-summary.js";
+import { describeHead } from "../views/head-summary.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";

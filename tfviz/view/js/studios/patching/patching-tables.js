@@ -3,7 +3,7 @@
 
 import { button, h } from "../../base/elements.js";
 import { ABSENT, Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../../base/grid.js";
-import { HeadStage } from "../../stages/head-stage.js";
+import { HeadStage } from "../../views/head-stage.js";
 
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */

@@ -1,6 +1,6 @@
 // Drawings of a studio's parts for a file: a text as the browser has laid it out, parts one below another or side by side.
 
-import { Heatmap } from "../../stages/heatmap.js";
+import { Heatmap } from "../../views/heatmap.js";
 
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Theme } from "../../base/theme.js" */

@@ -4,7 +4,7 @@
 import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_HYPOTHESIS, logProbabilities } from "./beam-search.js";
-import { querySentence } from "../../stages/head-summary.js";
+import { querySentence } from "../../views/head-summary.js";
 import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
 import { tokenPhrase } from "../../base/token-names.js";
