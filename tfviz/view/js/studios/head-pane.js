@@ -3,7 +3,7 @@
 
 import { button, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { Explorer } from "../views/explorer.js";
+import { HeadsView } from "../views/heads-view.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { prefersNoMotion } from "./animation.js";
 import { gradient, pane } from "./small-elements.js";
@@ -24,8 +24,8 @@ const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
 export class HeadPane {
-  /** @type {Explorer | undefined} */
-  explorer;
+  /** @type {HeadsView | undefined} */
+  headsView;
 
   /** @param {Theme} theme @param {Choices<StudioState>} store @param {ModelHeads} heads */
   constructor(theme, store, heads) {
@@ -119,9 +119,9 @@ export class HeadPane {
     if (!open) return;
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
-    if (this.explorer) void this.explorer.update();
+    if (this.headsView) void this.headsView.update();
     else
-      this.explorer = new Explorer(this.openedHead, heads.maps, store, {
+      this.headsView = new HeadsView(this.openedHead, heads.maps, store, {
         saveCaption: "Save the heads as",
         large: true,
       });
@@ -136,6 +136,6 @@ export class HeadPane {
 
   close() {
     this.watcher.disconnect();
-    this.explorer?.close();
+    this.headsView?.close();
   }
 }

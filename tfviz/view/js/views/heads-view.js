@@ -43,7 +43,7 @@ const MAP = { maxNumberedCell: 52, flatNames: true };
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
-export class Explorer {
+export class HeadsView {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
   requests = new LatestRequest();
