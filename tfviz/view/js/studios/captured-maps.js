@@ -2,7 +2,7 @@
 
 import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 
-/** @import { HeadMaps } from "../controls/head-choice.js" */
+/** @import { HeadMaps } from "../controls/head-selection.js" */
 /** @import { Pattern } from "../types.js" */
 /** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
 
