@@ -2,8 +2,8 @@
 
 import { viewMounter } from "../base/page.js";
 import { MaskLab } from "../views/mask-lab.js";
-import { Points } from "../views/points.js";
+import { ScatterPlot } from "../views/scatter-plot.js";
 import { Tables } from "../views/tables.js";
 import { Tokens } from "../views/tokens.js";
 
-export const mount = viewMounter({ masks: MaskLab, tables: Tables, tokens: Tokens, points: Points });
+export const mount = viewMounter({ masks: MaskLab, tables: Tables, tokens: Tokens, points: ScatterPlot });
