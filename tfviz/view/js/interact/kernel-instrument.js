@@ -2,7 +2,7 @@
 
 import { LatestCallQueue } from "../engine/latest-call-queue.js";
 import { Instrument } from "./instrument.js";
-import { unpacked } from "./snapshot.js";
+import { unpacked } from "./stored-instrument.js";
 
 /** @import { InteractState } from "../documents.js" */
 /** @import { Choices } from "../types.js" */

@@ -8,7 +8,7 @@ import { Instrument } from "./instrument.js";
 /** @import { Data } from "./instrument.js" */
 
 /** An instrument that evaluates its function in an engine of its own. */
-export class Standalone extends Instrument {
+export class PageInstrument extends Instrument {
   /** @type {Engine | null} null while the view is off the page */
   engine = null;
   /** @type {Promise<any> | null} */
