@@ -62,7 +62,7 @@ const KEYS_HELP = [
 ];
 
 /**
- * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
+ * A view of a function's arguments and results. A subclass implements `evaluate(values)`, which returns a promise of the
  * results by name, or of null if a later call made this one obsolete.
  */
 export class Instrument {
@@ -230,7 +230,7 @@ export class Instrument {
   }
 
   /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
-  async answer(_values) {
+  async evaluate(_values) {
     return null;
   }
 
@@ -266,7 +266,7 @@ export class Instrument {
     const requestNumber = ++this.requestedNumber;
     this.stage.ariaBusy = "true";
     try {
-      const outputs = key === this.computed ? this.outputs : await this.answer(values);
+      const outputs = key === this.computed ? this.outputs : await this.evaluate(values);
       if (!outputs || this.ended || requestNumber < this.computedNumber) return undefined; // a later change is being computed, or done
       this.computedNumber = requestNumber;
       const [before, last] = [this.outputs, this.values];

@@ -47,7 +47,7 @@ export class PageInstrument extends Instrument {
    * Run the programs for a change of the controls. Of the changes during a run, only the last is answered.
    * @param {InteractState["values"]} values
    */
-  async answer(values) {
+  async evaluate(values) {
     const { discrete } = this.source.document;
     const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");
     /** @type {Record<string, { shape: number[], data: ArrayLike<number> }>} */

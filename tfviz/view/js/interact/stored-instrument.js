@@ -21,7 +21,7 @@ export class StoredInstrument extends Instrument {
     this.begin();
   }
 
-  async answer() {
+  async evaluate() {
     return unpacked(this.source.document.results ?? {}, (piece) => this.source.slice(piece));
   }
 }
