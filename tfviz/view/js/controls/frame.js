@@ -1,4 +1,4 @@
-// The frame around each view: title, controls, stage, status line, menus of keys and downloads, table of the values
+// The frame around each view: title, controls, stage, status line, menus of shortcuts and downloads, table of the values
 // shown.
 
 import { button, h } from "../base/elements.js";
@@ -14,7 +14,7 @@ import CSS from "./frame.css";
 /** @import { Choices, Drawing, GridPanel, Side, ViewOptions } from "../types.js" */
 /**
  * @typedef {ViewOptions & {
- *   keys: string[][],
+ *   shortcuts: string[][],
  *   grids(): GridPanel<Grid>[] | null | undefined,
  *   drawing(): Drawing | null,
  *   tables(): Node[],
@@ -57,11 +57,11 @@ export class Frame {
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
     this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
-    const keys = options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
+    const shortcuts = options.shortcuts.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
     this.saveMenu = menu("Save", "save-it", h("div", {}, this.exportButtons()));
-    this.keysMenu = menu("Shortcuts", "", h("dl", {}, ...keys));
-    this.keysMenu.classList.add("keys");
-    this.end = h("span", { class: "end" }, this.saveMenu, this.keysMenu);
+    this.shortcutsMenu = menu("Shortcuts", "", h("dl", {}, ...shortcuts));
+    this.shortcutsMenu.classList.add("shortcuts");
+    this.end = h("span", { class: "end" }, this.saveMenu, this.shortcutsMenu);
     this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.subject), this.end);
     this.body = h("div", { class: "view" }, this.header);
     this.foot = h("footer", {}, this.tableTwin, document.note ? h("p", { class: "note" }, document.note) : null);
@@ -71,7 +71,7 @@ export class Frame {
 
   /** Close an open menu when something else is pressed, one of its buttons is, or Escape. */
   closeMenus() {
-    const menus = [this.saveMenu, this.keysMenu];
+    const menus = [this.saveMenu, this.shortcutsMenu];
     this.body.addEventListener("pointerdown", ({ target }) => {
       for (const each of menus) if (each.open && !each.contains(/** @type {Node} */ (target))) each.open = false;
     });

@@ -47,8 +47,8 @@ const INSTRUCTIONS = {
   switch: "tick the box",
 };
 
-/** The keys to explain: [the kind of control, the key, what it does]. */
-const KEYS_HELP = [
+/** The shortcuts to explain: [the kind of control, the key, what it does]. */
+const SHORTCUTS = [
   ["slider", "left, right", "turn a slider; Home and End: all the way"],
   ["points", "arrows on a point", "move it; with Shift by ten steps"],
   ["cells", "arrows in the table", "go from number to number"],
@@ -103,7 +103,7 @@ export class Instrument {
     const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
+      shortcuts: SHORTCUTS.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
       grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
       tables: () => this.panelViews.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),

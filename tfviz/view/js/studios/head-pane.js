@@ -16,7 +16,7 @@ import { gradient, pane } from "./small-elements.js";
 /** @import { HeadAddress } from "./model-pane.js" */
 /** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
-export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
+export const HEAD_SHORTCUTS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
 const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x to switch off")];
 const PINNED_MARGIN = "0px 0px -200px 0px"; // more than the height of a sentence and its buttons

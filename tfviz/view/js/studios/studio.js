@@ -49,7 +49,7 @@ export class Studio {
   close = () => {};
 
   /** @abstract @returns {string[][]} each key, and what it does */
-  get keys() {
+  get shortcuts() {
     return [];
   }
 
@@ -154,7 +154,7 @@ export class Studio {
   makeFrame(host) {
     const frame = new Frame(host, this.document, this.store, {
       ...this.options,
-      keys: this.keys,
+      shortcuts: this.shortcuts,
       grids: () => this.panels(),
       drawing: () => this.frameDrawing,
       tables: () => this.tables(),

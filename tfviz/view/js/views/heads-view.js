@@ -66,7 +66,7 @@ export class HeadsView {
     this.selection = new HeadSelection(source, store);
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: source.document.image ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
+      shortcuts: source.document.image ? [...HEAD_SHORTCUTS, ...PICTURE_SHORTCUTS] : HEAD_SHORTCUTS,
       grids: () => this.exactPanels,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
@@ -361,7 +361,7 @@ function focusStage(element) {
   /** @type {HTMLElement | null} */ (target)?.focus();
 }
 
-const HEAD_KEYS = [
+const HEAD_SHORTCUTS = [
   ["1 2 3 4", "all heads, one head, lines, words"],
   ["arrows", "move (with Shift by ten)"],
   ["Enter", "open a head; lock a row"],
@@ -371,7 +371,7 @@ const HEAD_KEYS = [
   ["+ − 0", "closer, farther, all"],
   ["Esc", "unlock; back to all heads"],
 ];
-const PICTURE_KEYS = [
+const PICTURE_SHORTCUTS = [
   ["5", "on the picture"],
   ["P", "the picture alone, or with weights"],
 ];

@@ -59,7 +59,7 @@ export class ScatterPlot {
     });
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: POINT_KEYS,
+      shortcuts: POINT_SHORTCUTS,
       grids: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
       tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
@@ -336,7 +336,7 @@ export class ScatterPlot {
 const brief = (name) => truncate(name, 40).join("");
 const MAX_NAMES = 60;
 const MAX_DOTS = 2000; // names avoid at most so many points
-const POINT_KEYS = [
+const POINT_SHORTCUTS = [
   ["arrows", "to the next point that way"],
   ["Space", "keep or drop a name"],
   ["+ − 0", "closer, farther, all"],

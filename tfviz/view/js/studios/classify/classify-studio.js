@@ -25,8 +25,8 @@ const MAX_ANSWERS = 1000; // cached answers: one for each word left out
 
 /** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
 export class ClassifyStudio extends TextStudio {
-  get keys() {
-    return CLASSIFY_KEYS;
+  get shortcuts() {
+    return CLASSIFY_SHORTCUTS;
   }
 
   /** The choices for a newly typed text: no changes. */
@@ -288,7 +288,7 @@ export class ClassifyStudio extends TextStudio {
   }
 }
 
-const CLASSIFY_KEYS = [
+const CLASSIFY_SHORTCUTS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Delete, Space", "strike a word out, or bring it back"],
   ["Enter", "type another word in its place; Esc leaves it"],

@@ -30,8 +30,8 @@ const COMPARE_HELP = "A second model reads only the left side.";
 
 /** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
 export class FillStudio extends TextStudio {
-  get keys() {
-    return FILL_KEYS;
+  get shortcuts() {
+    return FILL_SHORTCUTS;
   }
 
   /** The choices for a newly typed text: nothing masked or filled in. */
@@ -251,7 +251,7 @@ export class FillStudio extends TextStudio {
   }
 }
 
-const FILL_KEYS = [
+const FILL_SHORTCUTS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Enter, Space", "hide a word, or show it"],
   ["Enter", "on a guess: put it in; on a head: switch it off"],

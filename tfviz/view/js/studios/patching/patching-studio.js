@@ -25,8 +25,8 @@ import CSS from "./patching.css";
 
 /** A studio that patches a language model. @extends {Studio<PatchDocument>} */
 export class PatchingStudio extends Studio {
-  get keys() {
-    return KEYS;
+  get shortcuts() {
+    return SHORTCUTS;
   }
 
   get clearedChoices() {
@@ -287,7 +287,7 @@ export class PatchingStudio extends Studio {
   }
 }
 
-const KEYS = [
+const SHORTCUTS = [
   ["arrows, Enter", "in a table: to another cell, patch there"],
   ["Escape", "in a table: take the patch away"],
   ["+ − 0", "in a table: closer, farther, all"],

@@ -27,7 +27,7 @@ import { HeadStage } from "../../views/head-stage.js";
 const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
 const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
 const CELLS = { streams: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
-const KEYS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
+const SHORTCUTS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
 const MIN_CELL_WIDTH = 36; // pixels of a cell with its number, at least
@@ -84,7 +84,7 @@ export class PatchingTable {
       { rows: [], cols: [], outlined },
       width,
     );
-    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${KEYS_HELP}`);
+    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${SHORTCUTS_HELP}`);
   }
 
   /** Show how many cells are computed. @param {number} known @param {number} count @param {boolean} filling */

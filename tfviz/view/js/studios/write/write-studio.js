@@ -9,7 +9,7 @@ import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
 import { animateTravel } from "../animation.js";
 import { NextTokens } from "./next-tokens.js";
-import { HEAD_KEYS } from "../head-pane.js";
+import { HEAD_SHORTCUTS } from "../head-pane.js";
 import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { Studio } from "../studio.js";
@@ -30,8 +30,8 @@ import { WritingLoop } from "./writing-loop.js";
 
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
 export class WriteStudio extends Studio {
-  get keys() {
-    return WRITE_KEYS;
+  get shortcuts() {
+    return WRITE_SHORTCUTS;
   }
 
   get clearedChoices() {
@@ -266,10 +266,10 @@ export class WriteStudio extends Studio {
   }
 }
 
-const WRITE_KEYS = [
+const WRITE_SHORTCUTS = [
   ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
   ["arrows in the text", "what the chosen head looks at from there"],
-  HEAD_KEYS,
+  HEAD_SHORTCUTS,
   ["Enter", "on a next token: take it"],
   ["arrows", "on the dashed line: keep fewer or more"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
