@@ -249,7 +249,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 0].max().item(), 4 / 13)  # the scale is that of the class token, whatever looks
     assert (
-        page.locator(".map-key .ramp").text_content()
+        page.locator(".legend .ramp").text_content()
         == f"attention0%{format_percent(largest / 4)}{format_percent(largest)} or more"
     )
     assert page.locator(".pane .scale").text_content() == "The clearer a patch, the more the chosen head looks at it."

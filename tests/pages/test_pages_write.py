@@ -753,7 +753,7 @@ def test_page_computes_where_workers_are_forbidden(chromium, tmp_path):
 def test_thumbnails_have_key_and_described_head_has_switch(studio):
     _, made = write_studio()
     page = studio(made)
-    assert plain(page.locator(".map-key").text_content()) == (
+    assert plain(page.locator(".legend").text_content()) == (
         "Each row is one letter, each column a letter it looks at.attention0%25%100%"
     )
     names = [f"head {head}" for head in range(len(page.locator(".layer").first.locator(".cell").all()))]

@@ -43,8 +43,8 @@ export class HeadPane {
     this.allOn = button("All on", switchOn, { class: "all-on" });
     this.howTo = h("small", {}, ...clickHelp());
     this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
-    this.key = h("p", { class: "map-key", hidden: true });
-    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
+    this.legend = h("p", { class: "legend", hidden: true });
+    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.legend);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => {
       store.set({ head_map_open: !store.get("head_map_open"), mode: "head" });
@@ -67,12 +67,12 @@ export class HeadPane {
     this.watcher.observe(this.model.element);
   }
 
-  /** Show how the small maps are read, and their scale. @param {MapLegend} key */
+  /** Show how the small maps are read, and their scale. @param {MapLegend} legend */
   showLegend({ text, limit }) {
     const { floored } = this.model.theme;
     const most = limit < 1 ? `${percent(limit)} or more` : percent(1);
-    this.key.hidden = false;
-    this.key.replaceChildren(
+    this.legend.hidden = false;
+    this.legend.replaceChildren(
       h("span", { class: "how" }, this.model.side < MIN_NAMED_SIDE ? `Across: layers; down: heads. ${text}` : text),
       h(
         "span",
