@@ -56,7 +56,7 @@ export class Frame {
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
-    this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
+    this.tableDetails = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
     const shortcuts = options.shortcuts.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
     this.saveMenu = menu("Save", "save-it", h("div", {}, this.exportButtons()));
     this.shortcutsMenu = menu("Shortcuts", "", h("dl", {}, ...shortcuts));
@@ -64,7 +64,7 @@ export class Frame {
     this.end = h("span", { class: "end" }, this.saveMenu, this.shortcutsMenu);
     this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.subject), this.end);
     this.body = h("div", { class: "view" }, this.header);
-    this.foot = h("footer", {}, this.tableTwin, document.note ? h("p", { class: "note" }, document.note) : null);
+    this.foot = h("footer", {}, this.tableDetails, document.note ? h("p", { class: "note" }, document.note) : null);
     this.closeMenus();
     shadow.replaceChildren(h("style", {}, CSS), this.body);
   }
@@ -181,7 +181,7 @@ export class Frame {
   }
 
   updateTable() {
-    if (!this.tableTwin.open) return;
+    if (!this.tableDetails.open) return;
     this.tables.replaceChildren(...this.options.tables());
   }
 
