@@ -245,9 +245,9 @@ def test_head_sentence_states_ablation_cost(studio):
     assert button(page, "Open this head ↓").count() == 0  # a head that is off has no map to open
     switch(page, 1, 2)
     click(page, "Open this head ↓")
-    assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] == "Layer 1, head 2"
+    assert page.locator(".inner .caption, .inner h3").all_text_contents()[0] == "Layer 1, head 2"
     switch(page, 1, 2)
-    assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
+    assert page.locator(".inner .caption, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
 
 
 def test_head_sentence_accounts_for_other_ablated_heads(studio):

@@ -51,7 +51,7 @@ export class Frame {
     // A page with only this view takes its title from it.
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
-    this.subject = h("span", { class: "subject" });
+    this.caption = h("span", { class: "caption" });
     this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
@@ -61,8 +61,8 @@ export class Frame {
     this.saveMenu = menu("Save", "save-it", h("div", {}, this.exportButtons()));
     this.shortcutsMenu = menu("Shortcuts", "", h("dl", {}, ...shortcuts));
     this.shortcutsMenu.classList.add("shortcuts");
-    this.end = h("span", { class: "end" }, this.saveMenu, this.shortcutsMenu);
-    this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.subject), this.end);
+    this.actions = h("span", { class: "actions" }, this.saveMenu, this.shortcutsMenu);
+    this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.caption), this.actions);
     this.body = h("div", { class: "view" }, this.header);
     this.foot = h("footer", {}, this.tableDetails, document.note ? h("p", { class: "note" }, document.note) : null);
     this.closeMenus();
@@ -157,11 +157,11 @@ export class Frame {
     return Math.max(220, this.measuredWidth);
   }
 
-  /** @param {HTMLElement} element @param {string} subject */
-  showStage(element, subject) {
+  /** @param {HTMLElement} element @param {string} caption */
+  showStage(element, caption) {
     if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
-    this.title.textContent = this.document.title || capitalTitle(subject);
-    this.subject.textContent = this.document.title ? subject : "";
+    this.title.textContent = this.document.title || capitalTitle(caption);
+    this.caption.textContent = this.document.title ? caption : "";
   }
 
   /** @param {string} text */
@@ -211,7 +211,7 @@ export class Frame {
     /** @param {string} ending */
     const fileName = (ending) =>
       `${
-        (this.title.textContent + " " + this.subject.textContent)
+        (this.title.textContent + " " + this.caption.textContent)
           .replace(/[^\p{L}\p{N}]+/gu, "-")
           .replace(/^-|-$/g, "")
           .slice(0, 80) || "view"
@@ -246,7 +246,7 @@ export class Frame {
     const { width, height, draw } = this.options.drawing() ?? EMPTY_PICTURE;
     const pad = 12;
     const top = 34;
-    const caption = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
+    const caption = [this.title.textContent, this.caption.textContent].filter(Boolean).join(" · ");
     return {
       width: Math.max(width, 240, LETTER_WIDTH * caption.length) + 2 * pad,
       height: height + top + pad,

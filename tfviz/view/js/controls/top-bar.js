@@ -23,12 +23,12 @@ export class TopBar {
     this.redoButton = topButton("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const linkTitle = "the address of this page as it stands now";
     const link = button("Copy link", () => this.copyLink(), { title: linkTitle });
-    const { saveMenu, end } = frame;
+    const { saveMenu, actions } = frame;
     const summary = saveMenu.querySelector("summary");
     summary?.replaceChildren("Share");
     summary?.classList.replace("save-it", "share-it");
     if (addressed) saveMenu.lastElementChild?.prepend(link);
-    end.prepend(this.undoButton, this.redoButton);
+    actions.prepend(this.undoButton, this.redoButton);
     frame.body.addEventListener("keydown", (event) => this.press(event));
     this.history = new History(frame.store, names, () => this.markButtons());
     if (addressed) this.readAddress(state);

@@ -139,7 +139,7 @@ export class Instrument {
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
-    frame.subject.hidden = true;
+    frame.caption.hidden = true;
     frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);

@@ -162,7 +162,7 @@ export class Studio {
     });
     frame.hasZoom = false;
     frame.body.classList.add("studio");
-    frame.subject.hidden = true; // it names files; the line below the title says it in words
+    frame.caption.hidden = true; // it names files; the line below the title says it in words
     frame.header.after(this.lead);
     frame.body.before(h("style", {}, CSS, MODEL_CSS));
     return frame;
@@ -311,7 +311,7 @@ export class Studio {
   /** Say what the model is: in the names of files, and in the line below the title. */
   showSubject() {
     const { frame, lead, document, size, reads } = this;
-    frame.subject.textContent = `${size}, ${reads}`;
+    frame.caption.textContent = `${size}, ${reads}`;
     lead.textContent = introduction(document.kind, size, reads);
   }
 
