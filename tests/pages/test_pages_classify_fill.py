@@ -124,10 +124,10 @@ def one_decimal(value):
     return f"{'−' if value < 0 else '+'}{abs(value):.1f}" if abs(value) >= 0.05 else "0.0"
 
 
-def shares(page, where=".prediction .shares"):
+def shares(page, where=".prediction .bar-list"):
     """The bars of one list: {name: what stands beside}."""
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
-    rows = page.locator(where).first.locator(".share:not(.others)").evaluate_all(texts)
+    rows = page.locator(where).first.locator(".bar-row:not(.others)").evaluate_all(texts)
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
 
 
@@ -242,7 +242,7 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes{''.join(key)}"
         assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}{key[1]} →"
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
-        rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
+        rows = page.locator(".ranking .bar-row").evaluate_all("all => all.map(one => one.textContent)")
         assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
         sides = page.locator(".ranking .bar").evaluate_all(BARS_RIGHT_OF_THE_MIDDLE)
         assert sides == [expected[i] < 0 for i in ranked]  # to the right: the word makes the label more likely
@@ -405,23 +405,23 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
     ids[gaps[0]] = MASK
     for tab, (typed, *lists) in enumerate([("not", whole[gaps[0]], left), ("was", whole[gaps[1]], further)]):
         page.get_by_role("tab").nth(tab).click()
-        assert page.locator(".sides .shares").count() == 2
+        assert page.locator(".sides .bar-list").count() == 2
         lists = [scores.softmax(0) for scores in lists]  # of the same words: those that one of them finds likeliest
         top = dict.fromkeys([*torch.maximum(*lists).topk(7).indices.tolist(), WORDS[typed]])
         names = [spoken(name) for name in WORDS.tokens(torch.tensor(list(top)))]
         for which, found in enumerate(lists):
             expected = dict(zip(names, (format_percent(found[token].item()) for token in top)))
-            assert shares(page, f".shares >> nth={which}") == expected
+            assert shares(page, f".bar-list >> nth={which}") == expected
     switch(page, 1, 0)
     check_against_torch(page, bert, ids, off=((1, 0),))
-    assert page.locator(".before").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
+    assert page.locator(".before").count() == page.locator(".sides .bar-list:first-child .bar-row:not(.others)").count()
 
 
 def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
     page = studio(filler()[2])
-    percents = page.locator(".sides .shares").first.locator(".number").all_text_contents()
+    percents = page.locator(".sides .bar-list").first.locator(".number").all_text_contents()
     assert sum(float(one.removesuffix("%")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
-    left, right = (page.locator(".sides .shares").nth(which).locator(".share") for which in (0, 1))
+    left, right = (page.locator(".sides .bar-list").nth(which).locator(".bar-row") for which in (0, 1))
     assert left.last.locator(".name").text_content() == f"{len(WORDS) - left.count() + 1} others"
     assert left.locator(".name").all_text_contents() == right.locator(".name").all_text_contents()
     for row in range(left.count()):
@@ -431,7 +431,7 @@ def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
 def test_bars_of_compared_models_mirror_each_other_around_words(studio):
     page = studio(filler()[2])
     assert page.locator(".side-title b").all_text_contents() == ["Both sides", "Left side only"]
-    both, left = (page.locator(".sides > .shares").nth(which) for which in (0, 1))
+    both, left = (page.locator(".sides > .bar-list").nth(which) for which in (0, 1))
     word, ahead, behind = (
         one.first.bounding_box() for one in (both.locator(".name"), both.locator(".track"), left.locator(".track"))
     )
@@ -457,7 +457,7 @@ def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
 def guess_at(page, row):
     """The id of the guess in a row of the bars."""
     return [spoken(name) for name in WORDS.tokens(range(len(WORDS)))].index(
-        [*shares(page, ".gap .shares >> nth=0")][row]
+        [*shares(page, ".gap .bar-list >> nth=0")][row]
     )
 
 
@@ -477,12 +477,12 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     check_against_torch(page, bert, ids)
     assert page.get_by_role("tab").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068music\u2069”"  # hidden last
-    names = [*shares(page, ".gap .shares >> nth=0")]
+    names = [*shares(page, ".gap .bar-list >> nth=0")]
     row = next(
         n for n, name in enumerate(names) if n and name in WORDS.tokens(range(7, len(WORDS)))
     )  # no special token
     ids[10] = guess_at(page, row)
-    page.locator(".gap .share").nth(row).click()
+    page.locator(".gap .bar-row").nth(row).click()
     wait_until_idle(page)
     check_against_torch(page, bert, ids)
     put = WORDS.tokens(torch.tensor([ids[10]]))[0]
@@ -510,16 +510,16 @@ def test_fill_handles_multi_token_words_and_a_second_vocabulary(studio):
     ids = [front, *PIECES.encode("the").tolist(), *[mask] * each[1], *PIECES.encode("rings").tolist(), back]
     guesses = check_against_torch(page, bert, ids)
     left = check_against_torch(page, gpt, PAIRS.encode("the").tolist(), run="comparison")[-1]
-    lists = page.locator(".sides .shares")
+    lists = page.locator(".sides .bar-list")
     assert lists.count() == each[1] + 1
-    assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
-    assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.tokens(guesses[1 + each[0]].argmax()[None])[0]
-    assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.tokens(left.argmax()[None])[0]
+    assert len(shares(page, f".bar-list >> nth={each[1]}")) >= 7
+    assert next(iter(shares(page, ".bar-list >> nth=0"))) == PIECES.tokens(guesses[1 + each[0]].argmax()[None])[0]
+    assert next(iter(shares(page, f".bar-list >> nth={each[1]}"))) == PAIRS.tokens(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     click_word(page, "the")
-    assert page.locator(".gap").first.locator(".shares").last.text_content() == "Left side onlynothing stands there"
+    assert page.locator(".gap").first.locator(".bar-list").last.text_content() == "Left side onlynothing stands there"
     page.get_by_role("tab").nth(1).click()
-    page.locator(".gap .shares").first.locator(".share").first.click()
+    page.locator(".gap .bar-list").first.locator(".bar-row").first.click()
     wait_until_idle(page)
     assert page.locator(".blank").count() == 2  # a part of it is hidden still
 
@@ -536,7 +536,7 @@ def test_fill_works_by_keyboard_alone(studio):
     check_against_torch(page, bert, ids)
     assert status_text(page) == "“film”: hidden"
     ids[2] = guess_at(page, 0)
-    tab_to(page, "button.share")
+    tab_to(page, "button.bar-row")
     press(page, "Enter")
     wait_until_idle(page)
     check_against_torch(page, bert, ids)
@@ -550,7 +550,7 @@ def test_fill_arrow_keys_move_between_gaps(studio):
         press(page, "ArrowRight")
         assert page.get_by_role("group", name=f"Guesses for “\u2068{name}\u2069”").count() == 1
         assert focused(page, "[role='tab'][aria-selected='true']")
-    assert page.locator(".gap .share").first.is_visible()
+    assert page.locator(".gap .bar-row").first.is_visible()
 
 
 def test_fill_hides_words_of_hostile_text(studio):
@@ -572,10 +572,10 @@ def test_fill_reports_text_that_compared_model_cannot_encode(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
     page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, CharacterTokenizer("the plo"))))
-    assert page.locator(".sides .shares").last.locator(".share:not(.others)").count() == 7
+    assert page.locator(".sides .bar-list").last.locator(".bar-row:not(.others)").count() == 7
     types(page, "never plot")
     click_word(page, "plot")
-    assert page.locator(".sides .shares").last.text_content() == (
+    assert page.locator(".sides .bar-list").last.text_content() == (
         "Left side onlyits vocabulary lacks a character that stands there"
     )
 
@@ -592,7 +592,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path, kind):
     click_word(page, "good")
     click_word(page, "music")
     if kind == "fill":
-        page.locator(".gap").first.locator(".share").nth(2).click()
+        page.locator(".gap").first.locator(".bar-row").nth(2).click()
     else:
         word(page, "never").dblclick()
         page.keyboard.type("always")

@@ -99,7 +99,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     wait_until_idle(page)
     with torch.no_grad():
         shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
-    verdict = page.locator(".shares:not(.ranking) .number").all_text_contents()
+    verdict = page.locator(".bar-list:not(.ranking) .number").all_text_contents()
     assert verdict == [format_percent(share) for share in shares]
     assert plain(words.nth(1).text_content()) == "dog"
     types(page, HOSTILE)

@@ -83,7 +83,7 @@ def open_write():
 
 def use_write(page):
     click(page, "One letter", "One letter", "Back")
-    page.locator(".shares button").nth(3).click()
+    page.locator(".bar-list button").nth(3).click()
     wait_until_idle(page)
     page.get_by_role("button", name="head 1 of layer 1, on").click()
     click(page, "Open this head ↓")
@@ -140,7 +140,7 @@ def use_fill(page):
     for word in ("good", "music", "m" * 300):
         page.locator(".passage .word", has_text=word).click()
         wait_until_idle(page)
-    page.locator(".gap").first.locator(".share").nth(2).click()
+    page.locator(".gap").first.locator(".bar-row").nth(2).click()
     wait_until_idle(page)
     switch(page, 0, 2)
 

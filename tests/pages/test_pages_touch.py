@@ -155,7 +155,7 @@ def test_write_works_by_taps(open_on_phone, tmp_path):
     button(page, "layer 0: switch all its heads off or on").tap()
     wait_until_idle(page)
     assert "without 3 heads" in page.locator(".cost").text_content()
-    page.locator("button.share").nth(1).tap()
+    page.locator("button.bar-row").nth(1).tap()
     wait_until_idle(page)
     assert page.locator(".token").count() == 5
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

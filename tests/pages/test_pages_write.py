@@ -130,13 +130,13 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
     wait_until_idle(page)
     same(temperature=0.4, top_k=4)
     assert line.get_attribute("aria-valuetext") == "top-k 4 · drag"
-    assert page.locator(".share.lost").count() == LIKELIEST - 4
+    assert page.locator(".bar-row.lost").count() == LIKELIEST - 4
     page.get_by_role("tab", name="top-p").click()
     wait_until_idle(page)
     share = saved_state(page, tmp_path)["top_p"]
     assert saved_state(page, tmp_path / "again")["top_k"] == 0
     same(temperature=0.4, top_p=share)
-    assert page.locator(".share.lost").count() == LIKELIEST - 4  # the line stays where it is
+    assert page.locator(".bar-row.lost").count() == LIKELIEST - 4  # the line stays where it is
     line.focus()
     press(page, "End")
     wait_until_idle(page)
@@ -146,7 +146,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
 
 def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
     page = studio(write_studio()[1])
-    line, rows = page.locator(".cut"), page.locator(".shares .share")
+    line, rows = page.locator(".cut"), page.locator(".bar-list .bar-row")
 
     def drag_to(*places):
         """Onto a share of the height of a bar each, and let go at the last."""
@@ -186,7 +186,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     assert list(bars(page).values()) == [
         format_percent(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
-    assert page.locator(".shares .before").count() == LIKELIEST
+    assert page.locator(".bar-list .before").count() == LIKELIEST
     click(page, STEP)  # reads all again, heads still off
     ids = torch.cat((ids, torch.tensor([page.evaluate("told")[-1]["ids"][-1]])))
     with torch.no_grad(), look.capture(model, edit=edit):
@@ -194,7 +194,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     told = [one for one in page.evaluate("told") if len(one["edits"]) == 2 and len(one["ids"]) == 9][-1]
     torch.testing.assert_close(numbers(told["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
     click(page, "All on")
-    assert page.locator(".shares .before").count() == 0
+    assert page.locator(".bar-list .before").count() == 0
     assert page.locator(".cell.off").count() == 0
 
 
@@ -315,7 +315,7 @@ def test_choosing_another_token_adds_a_branch(studio, tmp_path):
     assert shown(page) == first[:-1]
     names = list(bars(page))
     others = [name for name in names if not first.endswith(name)]
-    page.locator(".shares button").nth(names.index(others[1])).click()
+    page.locator(".bar-list button").nth(names.index(others[1])).click()
     wait_until_idle(page)
     second = shown(page)
     assert second[:-1] == first[:-1]
@@ -501,11 +501,11 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
         wait_until_idle(page)
         assert len(shown(page)) == length
     assert shown(page) == generate.text(model, TOKENIZER, "face", 2).replace("\n", "⏎")
-    tab_to(".share")
+    tab_to(".bar-row")
     page.keyboard.press("Enter")
     wait_until_idle(page)
     assert len(shown(page)) == 7
-    assert focused(".share")
+    assert focused(".bar-row")
     tab_to(".cut")
     before = bars(page)
     press(page, "ArrowUp", "ArrowUp")
@@ -530,7 +530,7 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     assert page.locator(".cell.off").count() == 0
     page.keyboard.press("Alt+b")
     wait_until_idle(page)
-    tab_to(".share")
+    tab_to(".bar-row")
     press(page, "Tab", "Enter")  # not the one that was taken before
     wait_until_idle(page)
     tab_to(".branches button[aria-pressed='false']")
@@ -598,7 +598,7 @@ def test_most_likely_token_stays_listed_when_heads_are_ablated(studio):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
     wait_until_idle(page)
     assert before in bars(page)
-    mark = page.locator(f".share:has(.name:text-is('{before}'))")
+    mark = page.locator(f".bar-row:has(.name:text-is('{before}'))")
     assert "beyond" not in mark.get_attribute("class").split()
 
 
@@ -713,7 +713,7 @@ def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
 def test_saved_page_restores_state(studio, new_page, tmp_path):
     page = studio(with_state(write_studio()[1], temperature=0.7, seed=5))
     click(page, STEP, STEP, "Back")
-    page.locator(".shares button").nth(3).click()
+    page.locator(".bar-list button").nth(3).click()
     wait_until_idle(page)
     switch(page, 1, 0)
     own = new_page()

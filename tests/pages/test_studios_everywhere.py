@@ -78,8 +78,8 @@ def run_on_text(model, tokenizer, words):
 def check_top_share(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
-    expect(view.locator(".shares .share .number").first).to_have_text(format_percent(share.item()))
-    expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
+    expect(view.locator(".bar-list .bar-row .number").first).to_have_text(format_percent(share.item()))
+    expect(view.locator(".bar-list .bar-row .name").first).to_contain_text(spoken(words[best]))
 
 
 def use_write(expect, view, models_scope):
@@ -120,12 +120,12 @@ def use_classify(expect, view, models_scope):
     shares = (
         run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was dull")[0].softmax(-1).tolist()
     )
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+    expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
     )
     view.locator(".passage .word").last.click()
     shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+    expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
     )
 

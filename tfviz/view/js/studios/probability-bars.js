@@ -51,7 +51,7 @@ function barRow({ name, probability, pale = null, other = null, title = "", kind
   return h(
     onclick ? "button" : "div",
     {
-      class: joinPresent(["share", kind, probability === 0 && "lost", special && "special"]),
+      class: joinPresent(["bar-row", kind, probability === 0 && "lost", special && "special"]),
       title,
       onclick,
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
@@ -82,7 +82,7 @@ function track(probability, pale, other) {
 export const withoutTiny = (ids, probabilities) => ids.filter((id, i) => i < MIN_BARS || probabilities[id] >= TINY);
 
 /** Mark a list that has so few bars that they are written large. @param {HTMLElement} list */
-export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".share").length <= FEW_BARS);
+export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".bar-row").length <= FEW_BARS);
 
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.

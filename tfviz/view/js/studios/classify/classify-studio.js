@@ -41,7 +41,7 @@ export class ClassifyStudio extends TextStudio {
     this.effects = new WordEffects(this);
     this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
-    this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
+    this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
     this.buildTextPanes({
       how: "Press a word to strike it out, twice to type another.",

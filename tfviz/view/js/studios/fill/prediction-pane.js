@@ -105,7 +105,7 @@ export class PredictionPane {
   leftBars({ segment, both, left }, top) {
     const { studio } = this;
     const remark = (/** @type {string} */ text) =>
-      h("div", { class: "shares left-only" }, sideTitle([LEFT_ONLY, text]));
+      h("div", { class: "bar-list left-only" }, sideTitle([LEFT_ONLY, text]));
     if (left === undefined) return remark("…");
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);

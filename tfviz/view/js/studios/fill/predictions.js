@@ -61,7 +61,7 @@ export function predictionBars(
   ];
   const buttons = bars(rows);
   if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
-  return h("div", { class: "shares" }, sideTitle(heading), ...buttons);
+  return h("div", { class: "bar-list" }, sideTitle(heading), ...buttons);
 }
 
 /** Make the title of a list of predictions: what was read. @param {[name: string, remark: string]} heading */

@@ -59,7 +59,7 @@ export class ThresholdLine {
     event.preventDefault();
     element.focus();
     element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
-      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".share")];
+      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".bar-row")];
       const place = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
         return top + height / 2 < clientY;
