@@ -6,7 +6,7 @@ import { cssColour } from "../base/theme.js";
 const GRADIENT_STOPS = 9; // colours of a strip, between which a browser mixes
 
 /** @param {string} text */
-export const note = (text) => h("span", { class: "soft" }, text);
+export const note = (text) => h("span", { class: "muted" }, text);
 
 /** Make the button that shows, on a narrow screen, the bars beyond the first ones of a part. @param {HTMLElement} part */
 export function moreButton(part) {

@@ -57,7 +57,7 @@ export class Neurons {
       hover: true,
     });
     this.spans = spans;
-    this.note = h("p", { class: "soft" });
+    this.note = h("p", { class: "muted" });
     this.stage = h("div", { class: "stage neurons" }, element, this.canvas, this.note);
     this.layerChoice = this.choice("Layer", layers.length, "layer");
     this.headChoice = this.choice("Head", layers[0].queries.length, "head");

@@ -41,7 +41,7 @@ export class PredictionPane {
       this.studio.chooseMaskedWord(maskedWords[place].i);
     };
     const which = maskedWords.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
-    const none = h("p", { class: "soft" }, "No word is hidden.");
+    const none = h("p", { class: "muted" }, "No word is hidden.");
     const parts = maskedWords.length ? [...which, this.wordElement(maskedWords[at])] : [none];
     this.keepFocus(() => this.element.replaceChildren(...parts));
   }

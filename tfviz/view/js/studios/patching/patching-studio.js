@@ -40,7 +40,7 @@ export class PatchingStudio extends Studio {
   /** @type {Float32Array | null} the logits of the patched run */
   patchedLogits = null;
   /** What the pointer or the cursor is at, in words. */
-  reading = h("p", { class: "soft how-to", role: "status" });
+  reading = h("p", { class: "muted how-to", role: "status" });
   sentence = h("p", {});
   remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
   gauge = new PatchingGauge();

@@ -117,7 +117,7 @@ export class TextStudio extends Studio {
     const text = [
       this.words.element,
       this.field,
-      h("p", { class: "soft" }, how),
+      h("p", { class: "muted" }, how),
       ...legend,
       h("div", { class: "foot" }, buttons),
     ];
