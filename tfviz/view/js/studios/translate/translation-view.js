@@ -49,7 +49,7 @@ export class TranslationView {
     this.cost = h("p", { class: "cost" });
     this.runButton = button("▶ Translate", () => studio.toggle(), {
       title: "to the end, or stop (Alt+R)",
-      class: "go",
+      class: "primary",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     this.next = new NextWords(tokenizer, document.suppressed, (id) => studio.force(id));

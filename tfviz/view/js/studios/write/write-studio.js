@@ -44,7 +44,7 @@ export class WriteStudio extends Studio {
   answerInput = null;
   /** @type {Answer | null} whose maps are shown */
   mappedAnswer = null;
-  runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
+  runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "primary" });
   next = new NextTokens(this.tokenizer, this.store, (id) => this.take(id));
   temperature = slider("Temperature", {
     min: 0,
