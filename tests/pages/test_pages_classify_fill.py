@@ -447,7 +447,7 @@ def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
     page = studio(MADE[kind](), width=400)
     tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".prediction", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
-    heights = page.locator(".examples button, .foot button, .under button").evaluate_all(
+    heights = page.locator(".examples button, .foot button, .studio-summary button").evaluate_all(
         "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
     )
     assert len(heights) > 4

@@ -71,7 +71,7 @@ def patched_change(told, answers, metric_before):
 
 
 def sentence(page):
-    return plain(page.locator(".under p").text_content())
+    return plain(page.locator(".studio-summary p").text_content())
 
 
 def signed(value):

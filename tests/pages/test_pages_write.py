@@ -222,12 +222,13 @@ def test_head_sentence_states_ablation_cost(studio):
     page = studio(with_state(made, prompt=text, layer=1, head=2))
     ids = TOKENIZER.encode(text)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('nats')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('nats')"
     )
     with torch.no_grad(), look.capture(model, edit={"blocks.1.attention.pattern": look.edits.zero(2)}):
         without = functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]).item()
     whole = functional.cross_entropy(logits(model, text)[:-1], ids[1:]).item()
-    told = page.locator(".under p").text_content()
+    told = page.locator(".studio-summary p").text_content()
     assert told.startswith("Layer 1, head 2 ")
     assert told.endswith(
         f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}"
@@ -235,9 +236,10 @@ def test_head_sentence_states_ablation_cost(studio):
     )
     switch(page, 1, 2)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('off. The')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('off. The')"
     )
-    told = page.locator(".under p").text_content()
+    told = page.locator(".studio-summary p").text_content()
     assert told == (
         f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter instead of {whole:.2f}"
         f"{guess_comparison(without, whole)}."
@@ -388,10 +390,10 @@ def test_hovered_token_shows_its_attention(studio):
 
 def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     page = studio(write_studio()[1])
-    first, described = shown(page), page.locator(".under b").text_content()
+    first, described = shown(page), page.locator(".studio-summary b").text_content()
     click(page, STEP)
     switch(page, 0, 1)
-    assert page.locator(".under b").text_content() == "Layer 0, head 1" != described
+    assert page.locator(".studio-summary b").text_content() == "Layer 0, head 1" != described
     assert page.locator(".cell.off.chosen").count() == 1
     control(page, "Temperature").fill("0.5")
     wait_until_idle(page)
@@ -402,7 +404,7 @@ def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     address = page.evaluate("location.href")
     for _ in range(3):
         click(page, "Undo")
-    assert (shown(page), page.locator(".under b").text_content()) == (first, described)
+    assert (shown(page), page.locator(".studio-summary b").text_content()) == (first, described)
     assert page.locator(".cell.off").count() == 0
     assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     for _ in range(3):
@@ -460,7 +462,7 @@ def test_each_try_has_its_effect_in_any_order_and_can_be_undone(studio):
         do_try(page, name)
         alone[name] = result()
         if "head that" in name:
-            assert "Layer" in page.locator(".under p").text_content()
+            assert "Layer" in page.locator(".studio-summary p").text_content()
         elif "switch it off" in name:
             assert page.locator(".cell.off").count() == 1
         else:
@@ -520,11 +522,11 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     press(page, "ArrowRight", "ArrowDown", "x")
     wait_until_idle(page)
     assert page.locator(".cell.off").count() == 1
-    assert page.locator(".under b").text_content() == "Layer 1, head 1"
+    assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
     assert focused(".head")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    assert page.locator(".under b").text_content() == "Layer 1, head 1"
+    assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
     page.keyboard.press("x")
     wait_until_idle(page)
     assert page.locator(".cell.off").count() == 0
@@ -573,7 +575,7 @@ def dimmed(page):
     """Whether the heads, the answer and the sentence are shown as those of another text."""
     return [
         page.locator(part).evaluate("part => getComputedStyle(part).opacity") != "1"
-        for part in (".heads-of-model", ".prediction", ".under")
+        for part in (".heads-of-model", ".prediction", ".studio-summary")
     ]
 
 
@@ -617,11 +619,12 @@ def test_lower_cost_with_heads_ablated_is_explained_by_generated_text(studio):
     page = studio(with_state(write_studio()[1], prompt="face.bad", temperature=0.0))
     for layer in range(2):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
-    sentence = page.locator(".under p")
+    sentence = page.locator(".studio-summary p")
     assert "wrote part of the text itself" not in sentence.text_content()
     click(page, *[STEP] * 5)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('instead')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('instead')"
     )
     now, other = (
         float(part)

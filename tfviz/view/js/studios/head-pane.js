@@ -54,7 +54,7 @@ export class HeadPane {
     this.switcher = button("", () => heads.toggleHead(heads.selected), { hidden: true });
     this.selectedHead = h(
       "div",
-      { class: "under" },
+      { class: "studio-summary" },
       this.sentence,
       h("div", { class: "row" }, this.switcher, this.opener),
     );

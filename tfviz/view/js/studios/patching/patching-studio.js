@@ -91,11 +91,11 @@ export class PatchingStudio extends Studio {
       ...tables,
     );
     const bars = pane("prediction", "What comes next?", null, this.next.element);
-    const under = h("div", { class: "under" }, this.sentence, this.remover);
+    const summary = h("div", { class: "studio-summary" }, this.sentence, this.remover);
     const panes = h("div", { class: "stage panes patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
     frame.body.append(this.examples);
-    frame.showStage(h("div", { class: "sheet" }, panes, under), "");
+    frame.showStage(h("div", { class: "sheet" }, panes, summary), "");
   }
 
   /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
