@@ -146,7 +146,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
 
 def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
     page = studio(write_studio()[1])
-    line, rows = page.locator(".cut"), page.locator(".bar-list .bar-row")
+    line, rows = page.locator(".threshold"), page.locator(".bar-list .bar-row")
 
     def drag_to(*places):
         """Onto a share of the height of a bar each, and let go at the last."""
@@ -508,12 +508,12 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     wait_until_idle(page)
     assert len(shown(page)) == 7
     assert focused(".bar-row")
-    tab_to(".cut")
+    tab_to(".threshold")
     before = bars(page)
     press(page, "ArrowUp", "ArrowUp")
     wait_until_idle(page)
     assert bars(page) != before
-    assert focused(".cut")
+    assert focused(".threshold")
     tab_to("input[type='range']")
     before = bars(page)
     press(page, "ArrowLeft", "ArrowLeft")

@@ -14,7 +14,7 @@ export class ThresholdLine {
     this.words = h("span", {});
     this.element = h(
       "div",
-      { class: "cut", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
+      { class: "threshold", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
       this.words,
     );
     this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
