@@ -152,7 +152,7 @@ export class ModelPane {
   makeCell(place) {
     const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
     const off = button("×", () => this.handlers.toggleHead(place), {
-      class: "cross",
+      class: "ablate",
       tabIndex: -1,
       "aria-hidden": "true",
     });
