@@ -71,11 +71,11 @@ def pieces():
 
 
 def words(page):
-    return page.locator(".passage .word").all_text_contents()
+    return page.locator(".word-list .word").all_text_contents()
 
 
 def word(page, text, which=0):
-    return page.locator(".passage .word").get_by_text(text, exact=True).nth(which)
+    return page.locator(".word-list .word").get_by_text(text, exact=True).nth(which)
 
 
 def click_word(page, text, which=0):
@@ -224,7 +224,7 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         page.locator("label:has(> span:text-is('Shade words by')) select").select_option(LABELS[label])
         wait_until_idle(page)
         expected = effects(label)
-        titles = page.locator(".passage .word").evaluate_all("all => all.map(one => one.title)")
+        titles = page.locator(".word-list .word").evaluate_all("all => all.map(one => one.title)")
         assert [title.rpartition(" ")[2] for title in titles] == [signed(value) for value in expected]
         assert plain(titles[1]).startswith(
             f"“plot”: without it “{LABELS[label]}” goes {format_percent(whole.softmax(0)[label])} → "
@@ -269,7 +269,7 @@ BARS_RIGHT_OF_THE_MIDDLE = """all => all.map((bar) => {
 
 
 def backgrounds(page):
-    return page.locator(".passage .word").evaluate_all("all => all.map(one => one.style.background)")
+    return page.locator(".word-list .word").evaluate_all("all => all.map(one => one.style.background)")
 
 
 def test_classify_shows_result_of_last_typed_text(studio):
@@ -301,7 +301,7 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
     check_against_torch(page, model, encode_with_specials(hostile)[:24])
-    assert page.locator(".passage :is(b, img, script)").count() == 0
+    assert page.locator(".word-list :is(b, img, script)").count() == 0
     assert "".join(words(page)).startswith("<b>the</b>⟨202E⟩plot")
     types(page, "not very good " * 800)
     assert status_text(page) == "the text is longer than the model reads: its first 23 words are shown"
@@ -354,7 +354,7 @@ def test_classify_works_by_keyboard_alone(studio):
     model, made = classifier()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
-    tab_to(page, ".passage .word")
+    tab_to(page, ".word-list .word")
     press(page, "End", "ArrowLeft", "Delete")
     wait_until_idle(page)
     check_against_torch(page, model, encode_with_specials("a film that fine"))
@@ -445,7 +445,7 @@ def test_bars_of_compared_models_mirror_each_other_around_words(studio):
 @pytest.mark.parametrize("kind", ["classify", "fill"])
 def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
     page = studio(MADE[kind](), width=400)
-    tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".prediction", ".foot", ".heads-of-model")]
+    tops = [page.locator(one).bounding_box()["y"] for one in (".word-list", ".prediction", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
     heights = page.locator(".examples button, .foot button, .studio-summary button").evaluate_all(
         "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
@@ -465,11 +465,11 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     bert, _, made = filler()
     page = studio(made)
     assert [text for text in words(page) if text == "?"] == ["?", "?"]
-    gap = page.locator(".passage .word.blank").nth(1)
+    gap = page.locator(".word-list .word.blank").nth(1)
     gap.click()  # of several gaps, one is chosen first
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068was\u2069”"
     assert gap.get_attribute("class").split()[-1] == "chosen"
-    assert page.locator(".passage .chosen").count() == 1
+    assert page.locator(".word-list .chosen").count() == 1
     gap.click()
     click_word(page, "music")
     ids = encode_with_specials(TEXT, back=(SEP,))
@@ -491,7 +491,7 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     assert page.get_by_role("group", name="Guesses for “\u2068not\u2069”").count() == 1
     assert focused(page, ".word.swapped")
     assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(ids[10])]]
-    page.locator(".passage .word.swapped").click()
+    page.locator(".word-list .word.swapped").click()
     wait_until_idle(page)
     ids[10] = MASK
     check_against_torch(page, bert, ids)
@@ -528,7 +528,7 @@ def test_fill_works_by_keyboard_alone(studio):
     bert, _, made = filler()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
-    tab_to(page, ".passage .word")
+    tab_to(page, ".word-list .word")
     press(page, "ArrowRight", "Enter")
     wait_until_idle(page)
     ids = encode_with_specials("a film that is fine", back=(SEP,))
@@ -557,7 +557,7 @@ def test_fill_hides_words_of_hostile_text(studio):
     page = studio(filler()[2])
     hostile = "<b>the</b> \u202eplot שלום </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
-    assert page.locator(".passage :is(b, img, script)").count() == 0
+    assert page.locator(".word-list :is(b, img, script)").count() == 0
     click_word(page, "שלום")
     ids = encode_with_specials(hostile)[:23]
     assert WORDS.tokens(torch.tensor(ids)).count("[UNK]") > 4
@@ -601,13 +601,13 @@ def test_saved_page_restores_state(studio, new_page, tmp_path, kind):
     switch(page, 0, 2)
     leave(page)
     kinds = "all => all.map(one => one.className.replace(' from', ''))"
-    before, kinds_before = shares(page), page.locator(".passage .word").evaluate_all(kinds)
+    before, kinds_before = shares(page), page.locator(".word-list .word").evaluate_all(kinds)
     path, own = takes(page, "HTML", tmp_path), new_page()
     goto_view(own, path)
     wait_until_idle(own)
     assert shares(own) == before
     assert words(own) == words(page)
-    assert own.locator(".passage .word").evaluate_all(kinds) == kinds_before
+    assert own.locator(".word-list .word").evaluate_all(kinds) == kinds_before
     assert own.locator("textarea").input_value() == f"{TEXT} Unbekannt"
     assert own.locator(".cell.off").count() == 1
     for one in ("PNG", "SVG"):
@@ -637,7 +637,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
     unpointed = backgrounds(page)
     for i in (1, 7):
-        page.locator(".passage .word").nth(i).hover()
+        page.locator(".word-list .word").nth(i).hover()
         wait_until_idle(page)
         codes = (255 * weights[i + 1, 1 : 1 + len(unpointed)].sqrt()).round().tolist()
         assert shaded(page) == [code >= 8 for code in codes]
@@ -645,7 +645,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         darker = [ink for _, ink in sorted(zip(codes, inks))]
         assert darker == sorted(inks, reverse=True)  # the more weight, the more ink
         assert len(set(inks)) > 5
-        assert page.locator(".passage .from").count() == 1
+        assert page.locator(".word-list .from").count() == 1
         if kind == "classify":
             assert page.locator(".pane.text .scale").text_content() == "attention0%100%"
         assert plain(page.locator(".pane.text small").first.text_content()) == (
@@ -653,7 +653,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         )
     pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing
-    assert page.locator(".passage .from").count() == 0
+    assert page.locator(".word-list .from").count() == 0
     switch(page, 1, 2)
     assert backgrounds(page) == pointed  # though words are weighed anew
     leave(page)
@@ -667,7 +667,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
 
 def user_state(page):
     """All that a reader changes."""
-    kinds = page.locator(".passage .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
+    kinds = page.locator(".word-list .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
     return words(page), kinds, page.locator(".cell.off").count(), page.locator("textarea").input_value()
 
 
@@ -770,4 +770,4 @@ def test_classify_try_removes_most_important_word_without_shading(studio):
     whole = log_odds(scores, answer)
     effects = [abs(log_odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
     most = effects.index(max(effects))
-    assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
+    assert page.locator(".word-list .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]

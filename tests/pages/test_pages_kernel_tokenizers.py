@@ -91,7 +91,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
     page = open_studio(new_page(), live)
-    words = page.locator(".passage .word")
+    words = page.locator(".word-list .word")
     assert words.all_text_contents() == ["the", "cat", "sat", "on", "the", "mat"]
     words.nth(1).dblclick()
     page.locator("input.swap").fill("dog")

@@ -123,7 +123,7 @@ def use_classify(expect, view, models_scope):
     expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
     )
-    view.locator(".passage .word").last.click()
+    view.locator(".word-list .word").last.click()
     shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
     expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
@@ -133,7 +133,7 @@ def use_classify(expect, view, models_scope):
 def use_fill(expect, view, models_scope):
     tokenizer = models_scope["tokenizer"]
     type_text(view, "the music was dull")
-    view.locator(".passage .word").nth(3).click()
+    view.locator(".word-list .word").nth(3).click()
     ids = [tokenizer["[CLS]"], *tokenizer.encode("the music was").tolist(), tokenizer["[MASK]"], tokenizer["[SEP]"]]
     with torch.no_grad():
         tokens = models_scope["bert"](torch.tensor([ids])).logits[0, 4]
