@@ -7,6 +7,7 @@ import { capital, excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
+import WIDTHS_CSS from "../controls/studio-widths.css";
 import { table } from "../controls/table.js";
 import { CONTROLS, PANELS } from "./kinds.js";
 import INTERACT_CSS from "./interact.css";
@@ -140,7 +141,7 @@ export class Instrument {
     this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
     frame.caption.hidden = true;
-    frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
+    frame.body.before(h("style", {}, STUDIO_CSS, WIDTHS_CSS, INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "summary" });

@@ -21,7 +21,7 @@ import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
 const ROW_HEIGHT = 22; // pixels of a bar in a drawing
 const BAR_LENGTH = 220; // pixels of a probability of 1
-const BEFORE_OPACITY = 0.28; // of the bar with all heads on, as in `studio.css`
+const BEFORE_OPACITY = 0.28; // of the bar with all heads on, as in `bars.css`
 const [MIN_BARS, TINY] = [3, 0.001]; // bars that are always shown; what is written as less than 0.1%
 const FEW_BARS = 6;
 const FIRST_BARS = 5; // that a telephone shows before it is asked for more

@@ -17,8 +17,12 @@ import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
 import { tryButtons } from "./examples.js";
+import STUDIO_CSS from "../controls/studio.css";
+import WIDTHS_CSS from "../controls/studio-widths.css";
+import BARS_CSS from "./bars.css";
+import HEADS_CSS from "./heads.css";
 import MODEL_CSS from "./model.css";
-import CSS from "../controls/studio.css";
+import TEXT_CSS from "./text/text.css";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { StudioDocument, StudioState } from "../documents.js" */
@@ -164,7 +168,7 @@ export class Studio {
     frame.body.classList.add("studio");
     frame.caption.hidden = true; // it names files; the line below the title says it in words
     frame.header.after(this.lead);
-    frame.body.before(h("style", {}, CSS, MODEL_CSS));
+    frame.body.before(h("style", {}, ...STYLES));
     return frame;
   }
 
@@ -367,6 +371,9 @@ export class Studio {
     if (problem) this.announce(problem);
   }
 }
+
+/** The style sheets: those of parts, then those of widths, which change them, then what only some studios have. */
+const STYLES = [TEXT_CSS, BARS_CSS, STUDIO_CSS, HEADS_CSS, WIDTHS_CSS, MODEL_CSS];
 
 const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio
 

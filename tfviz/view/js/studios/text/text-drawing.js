@@ -8,7 +8,7 @@ import { Heatmap } from "../../views/heatmap.js";
 
 const PART_GAP = 18; // between two parts
 const MAX_MAP_WIDTH = 420; // of a head's map
-const BAR_HEIGHT = 14; // of the highest bar under a token, as in studio.css
+const BAR_HEIGHT = 14; // of the highest bar under a token, as in model.css
 const LETTER_WIDTH = 7; // at most, of small text
 
 /**
