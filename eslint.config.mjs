@@ -3,7 +3,7 @@ import importX from "eslint-plugin-import-x";
 import globals from "globals";
 import { configs, parser } from "typescript-eslint";
 
-const VIEWS = "tfviz/view/js";
+const SCRIPTS = "tfviz/view/js";
 
 /** What the modules of a folder of scripts import besides their own: an import that runs back fails. */
 const LAYERS = {
@@ -11,13 +11,13 @@ const LAYERS = {
   text: ["base"],
   engine: [],
   controls: ["base"],
-  stages: ["base", "controls", "engine"],
-  interact: ["base", "controls", "stages", "engine", "text"],
-  studios: ["base", "controls", "stages", "engine", "text"],
+  views: ["base", "controls", "engine"],
+  interact: ["base", "controls", "views", "engine", "text"],
+  studios: ["base", "controls", "views", "engine", "text"],
 };
 const zones = Object.entries(LAYERS).map(([folder, lower]) => ({
-  target: `${VIEWS}/${folder}`,
-  from: VIEWS,
+  target: `${SCRIPTS}/${folder}`,
+  from: SCRIPTS,
   except: [folder, ...lower].map((name) => `./${name}`),
 }));
 
@@ -59,7 +59,7 @@ export default [
   { files: ["*.mjs", "tests/**/*.js"], languageOptions: { globals: globals.node } },
   { files: ["tfviz/lessons/js/*.js"], languageOptions: { globals: globals.browser } },
   {
-    files: [`${VIEWS}/**/*.js`],
+    files: [`${SCRIPTS}/**/*.js`],
     languageOptions: { globals: globals.browser },
     rules: {
       // A view touches nothing outside its own element, so that nothing is left of one that is removed.

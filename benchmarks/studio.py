@@ -52,8 +52,8 @@ const strip = () => // a line of pixels across the middle of each head
     return new Uint32Array(line.data.buffer).join();
   }).join();
 const one = (selector) => root()?.querySelector(selector);
-const look = () => [one(".editor").textContent, one(".shares").textContent + strip()]; // both change in one frame
-const drawn = () => Boolean(one(".head") && one(".share") && /[1-9]/.test(strip()));
+const look = () => [one(".editor").textContent, one(".bar-list").textContent + strip()]; // both change in one frame
+const drawn = () => Boolean(one(".head") && one(".bar-row") && /[1-9]/.test(strip()));
 
 // When the first frame that passes has been laid out and painted.
 async function until(passes, limit = 60000) {

@@ -95,7 +95,7 @@ def play(film: Film) -> None:
         press("One letter", 90)
     film.shot(1200)
     press("All on", 1200)
-    line = page.locator(".cut").bounding_box()
+    line = page.locator(".threshold").bounding_box()
     assert line
     page.mouse.move(line["x"] + 40, line["y"] + 4)
     page.mouse.down()

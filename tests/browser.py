@@ -142,7 +142,7 @@ def choose(page, name, option):
 
 def named(page):
     """What the title says is shown."""
-    return page.locator(".subject").text_content() or page.locator("h1, h3").first.text_content()
+    return page.locator(".caption").text_content() or page.locator("h1, h3").first.text_content()
 
 
 def status_text(page):

@@ -99,7 +99,7 @@ def word(page):
 
 def bars(page):
     """What could stand at the chosen place: [(word, percent)]."""
-    rows = page.locator(".shares .share:not(.others)").evaluate_all(
+    rows = page.locator(".bar-list .bar-row:not(.others)").evaluate_all(
         "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('.number').textContent])"
     )
     return [

@@ -152,7 +152,7 @@ def opened_link(page, new_page):
     return other
 
 
-def shaded(page, words=".passage .word"):
+def shaded(page, words=".word-list .word"):
     """Whether each word has a colour behind it."""
     return page.locator(words).evaluate_all("all => all.map(one => Boolean(one.style.backgroundColor))")
 

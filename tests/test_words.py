@@ -17,7 +17,7 @@ BANNED = {
     "scattered", "seal", "sealed", "shelf", "spelling", "spoken", "standing", "still", "tabled", "tall", "tell",
     "told", "translated", "tries", "turned", "wide", "wrong",
 }  # fmt: skip
-SCRIPTS = ("base", "controls", "engine", "entries", "interact", "stages", "studios", "text")
+SCRIPTS = ("base", "controls", "engine", "entries", "interact", "studios", "text", "views")
 BANNED_IN_SCRIPTS = BANNED | {
     "bench", "desk", "drawn", "found", "heard", "knob", "knobs", "loud", "own", "plain", "roomy", "seen", "shown",
     "there", "typed", "wake", "waking", "wanted", "way", "ways", "whole",

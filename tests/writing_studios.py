@@ -46,7 +46,7 @@ def shown(page):
 
 def bars(page):
     """The next tokens: {name: the number beside the bar}."""
-    rows = page.locator(".shares .share").evaluate_all(
+    rows = page.locator(".bar-list .bar-row").evaluate_all(
         "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.number').textContent])"
     )
     return {re.sub("[\u2066-\u2069“”]", "", name): number for name, number in rows}

@@ -16,7 +16,7 @@ import { label, quoted, visibleCharacter } from "../../tfviz/view/js/base/visibl
 import { csv, csvs } from "../../tfviz/view/js/controls/table.js";
 import { roundUp } from "../../tfviz/view/js/base/axis-ticks.js";
 import { gridOf, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
-import { describeCell, describeLocked } from "../../tfviz/view/js/stages/aria-text.js";
+import { describeCell, describeLocked } from "../../tfviz/view/js/views/aria-text.js";
 
 /** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} state */
 const grid = (rows, cols, values, state = values.map(() => ALLOWED), style = {}) =>

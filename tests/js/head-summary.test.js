@@ -12,7 +12,7 @@ import {
   tagOf,
   countKinds,
   querySentence,
-} from "../../tfviz/view/js/stages/head-summary.js";
+} from "../../tfviz/view/js/views/head-summary.js";
 import { isSpecial, tokenPhrase } from "../../tfviz/view/js/base/token-names.js";
 
 /** @param {number} _query @param {number} _key */

@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { cornerTag } from "../../tfviz/view/js/stages/head-tags.js";
+import { cornerTag } from "../../tfviz/view/js/views/head-tags.js";
 
 /** A map in which each query looks `back` keys back, causal or not. @param {number} length @param {number} back @param {boolean} [causal] */
 function looking(length, back, causal = true) {

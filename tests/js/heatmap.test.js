@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
-import { Heatmap } from "../../tfviz/view/js/stages/heatmap.js";
+import { Heatmap } from "../../tfviz/view/js/views/heatmap.js";
 
 /** @param {number} count @param {string} letter */
 const words = (count, letter) => Array.from({ length: count }, (_, i) => `${letter}${i}`);

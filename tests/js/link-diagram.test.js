@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recorder, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
-import { LinesStage } from "../../tfviz/view/js/stages/head-modes.js";
-import { LinkDiagram } from "../../tfviz/view/js/stages/link-diagram.js";
+import { LinesStage } from "../../tfviz/view/js/views/head-modes.js";
+import { LinkDiagram } from "../../tfviz/view/js/views/link-diagram.js";
 
 const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", headColour: () => "head" });
 const ALLOWED = new Uint8Array(8);

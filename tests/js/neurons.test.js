@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near } from "./helpers.js";
 import { FORBIDDEN, ALLOWED } from "../../tfviz/view/js/base/grid.js";
-import { visibleKeys, neuronPanels, neuronParts } from "../../tfviz/view/js/stages/neuron-parts.js";
+import { visibleKeys, neuronPanels, neuronParts } from "../../tfviz/view/js/views/neuron-parts.js";
 
 const VECTORS = {
   query: Float32Array.of(2, -1),

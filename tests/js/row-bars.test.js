@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stub } from "./helpers.js";
 import { FORBIDDEN, Grid } from "../../tfviz/view/js/base/grid.js";
-import { drawRowBars } from "../../tfviz/view/js/stages/row-bars.js";
+import { drawRowBars } from "../../tfviz/view/js/views/row-bars.js";
 
 /** The texts and the lengths of the bars that are drawn for one row. @param {number[]} weights @param {number} height @param {number[]} [forbidden] */
 function listed(weights, height, forbidden = []) {

@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recorder, stub } from "./helpers.js";
-import { Sheet } from "../../tfviz/view/js/stages/sheet.js";
+import { Sheet } from "../../tfviz/view/js/views/sheet.js";
 
 const lut = new Uint32Array(256);
 const theme = stub({

@@ -71,11 +71,11 @@ def pieces():
 
 
 def words(page):
-    return page.locator(".passage .word").all_text_contents()
+    return page.locator(".word-list .word").all_text_contents()
 
 
 def word(page, text, which=0):
-    return page.locator(".passage .word").get_by_text(text, exact=True).nth(which)
+    return page.locator(".word-list .word").get_by_text(text, exact=True).nth(which)
 
 
 def click_word(page, text, which=0):
@@ -124,10 +124,10 @@ def one_decimal(value):
     return f"{'−' if value < 0 else '+'}{abs(value):.1f}" if abs(value) >= 0.05 else "0.0"
 
 
-def shares(page, where=".prediction .shares"):
+def shares(page, where=".prediction .bar-list"):
     """The bars of one list: {name: what stands beside}."""
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
-    rows = page.locator(where).first.locator(".share:not(.others)").evaluate_all(texts)
+    rows = page.locator(where).first.locator(".bar-row:not(.others)").evaluate_all(texts)
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
 
 
@@ -224,7 +224,7 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         page.locator("label:has(> span:text-is('Shade words by')) select").select_option(LABELS[label])
         wait_until_idle(page)
         expected = effects(label)
-        titles = page.locator(".passage .word").evaluate_all("all => all.map(one => one.title)")
+        titles = page.locator(".word-list .word").evaluate_all("all => all.map(one => one.title)")
         assert [title.rpartition(" ")[2] for title in titles] == [signed(value) for value in expected]
         assert plain(titles[1]).startswith(
             f"“plot”: without it “{LABELS[label]}” goes {format_percent(whole.softmax(0)[label])} → "
@@ -242,7 +242,7 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
         assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes{''.join(key)}"
         assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}{key[1]} →"
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
-        rows = page.locator(".ranking .share").evaluate_all("all => all.map(one => one.textContent)")
+        rows = page.locator(".ranking .bar-row").evaluate_all("all => all.map(one => one.textContent)")
         assert rows == [f"{words(page)[i]}{one_decimal(-expected[i])}" for i in ranked]
         sides = page.locator(".ranking .bar").evaluate_all(BARS_RIGHT_OF_THE_MIDDLE)
         assert sides == [expected[i] < 0 for i in ranked]  # to the right: the word makes the label more likely
@@ -269,7 +269,7 @@ BARS_RIGHT_OF_THE_MIDDLE = """all => all.map((bar) => {
 
 
 def backgrounds(page):
-    return page.locator(".passage .word").evaluate_all("all => all.map(one => one.style.background)")
+    return page.locator(".word-list .word").evaluate_all("all => all.map(one => one.style.background)")
 
 
 def test_classify_shows_result_of_last_typed_text(studio):
@@ -301,7 +301,7 @@ def test_classify_shows_unknown_words_and_hostile_text_literally(studio):
     hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
     check_against_torch(page, model, encode_with_specials(hostile)[:24])
-    assert page.locator(".passage :is(b, img, script)").count() == 0
+    assert page.locator(".word-list :is(b, img, script)").count() == 0
     assert "".join(words(page)).startswith("<b>the</b>⟨202E⟩plot")
     types(page, "not very good " * 800)
     assert status_text(page) == "the text is longer than the model reads: its first 23 words are shown"
@@ -354,7 +354,7 @@ def test_classify_works_by_keyboard_alone(studio):
     model, made = classifier()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
-    tab_to(page, ".passage .word")
+    tab_to(page, ".word-list .word")
     press(page, "End", "ArrowLeft", "Delete")
     wait_until_idle(page)
     check_against_torch(page, model, encode_with_specials("a film that fine"))
@@ -405,23 +405,23 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
     ids[gaps[0]] = MASK
     for tab, (typed, *lists) in enumerate([("not", whole[gaps[0]], left), ("was", whole[gaps[1]], further)]):
         page.get_by_role("tab").nth(tab).click()
-        assert page.locator(".sides .shares").count() == 2
+        assert page.locator(".sides .bar-list").count() == 2
         lists = [scores.softmax(0) for scores in lists]  # of the same words: those that one of them finds likeliest
         top = dict.fromkeys([*torch.maximum(*lists).topk(7).indices.tolist(), WORDS[typed]])
         names = [spoken(name) for name in WORDS.tokens(torch.tensor(list(top)))]
         for which, found in enumerate(lists):
             expected = dict(zip(names, (format_percent(found[token].item()) for token in top)))
-            assert shares(page, f".shares >> nth={which}") == expected
+            assert shares(page, f".bar-list >> nth={which}") == expected
     switch(page, 1, 0)
     check_against_torch(page, bert, ids, off=((1, 0),))
-    assert page.locator(".before").count() == page.locator(".sides .shares:first-child .share:not(.others)").count()
+    assert page.locator(".before").count() == page.locator(".sides .bar-list:first-child .bar-row:not(.others)").count()
 
 
 def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
     page = studio(filler()[2])
-    percents = page.locator(".sides .shares").first.locator(".number").all_text_contents()
+    percents = page.locator(".sides .bar-list").first.locator(".number").all_text_contents()
     assert sum(float(one.removesuffix("%")) for one in percents) == pytest.approx(100, abs=1.5)  # each has two digits
-    left, right = (page.locator(".sides .shares").nth(which).locator(".share") for which in (0, 1))
+    left, right = (page.locator(".sides .bar-list").nth(which).locator(".bar-row") for which in (0, 1))
     assert left.last.locator(".name").text_content() == f"{len(WORDS) - left.count() + 1} others"
     assert left.locator(".name").all_text_contents() == right.locator(".name").all_text_contents()
     for row in range(left.count()):
@@ -431,7 +431,7 @@ def test_fill_lists_sum_to_100_percent_and_align_row_by_row(studio):
 def test_bars_of_compared_models_mirror_each_other_around_words(studio):
     page = studio(filler()[2])
     assert page.locator(".side-title b").all_text_contents() == ["Both sides", "Left side only"]
-    both, left = (page.locator(".sides > .shares").nth(which) for which in (0, 1))
+    both, left = (page.locator(".sides > .bar-list").nth(which) for which in (0, 1))
     word, ahead, behind = (
         one.first.bounding_box() for one in (both.locator(".name"), both.locator(".track"), left.locator(".track"))
     )
@@ -445,9 +445,9 @@ def test_bars_of_compared_models_mirror_each_other_around_words(studio):
 @pytest.mark.parametrize("kind", ["classify", "fill"])
 def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
     page = studio(MADE[kind](), width=400)
-    tops = [page.locator(one).bounding_box()["y"] for one in (".passage", ".prediction", ".foot", ".heads-of-model")]
+    tops = [page.locator(one).bounding_box()["y"] for one in (".word-list", ".prediction", ".foot", ".heads-of-model")]
     assert tops == sorted(tops)
-    heights = page.locator(".examples button, .foot button, .under button").evaluate_all(
+    heights = page.locator(".examples button, .foot button, .studio-summary button").evaluate_all(
         "all => all.filter(one => one.offsetParent).map(one => one.offsetHeight)"
     )
     assert len(heights) > 4
@@ -457,7 +457,7 @@ def test_phone_layout_stacks_answer_and_has_touch_targets(studio, kind):
 def guess_at(page, row):
     """The id of the guess in a row of the bars."""
     return [spoken(name) for name in WORDS.tokens(range(len(WORDS)))].index(
-        [*shares(page, ".gap .shares >> nth=0")][row]
+        [*shares(page, ".gap .bar-list >> nth=0")][row]
     )
 
 
@@ -465,11 +465,11 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     bert, _, made = filler()
     page = studio(made)
     assert [text for text in words(page) if text == "?"] == ["?", "?"]
-    gap = page.locator(".passage .word.blank").nth(1)
+    gap = page.locator(".word-list .word.blank").nth(1)
     gap.click()  # of several gaps, one is chosen first
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068was\u2069”"
     assert gap.get_attribute("class").split()[-1] == "chosen"
-    assert page.locator(".passage .chosen").count() == 1
+    assert page.locator(".word-list .chosen").count() == 1
     gap.click()
     click_word(page, "music")
     ids = encode_with_specials(TEXT, back=(SEP,))
@@ -477,12 +477,12 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     check_against_torch(page, bert, ids)
     assert page.get_by_role("tab").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
     assert page.get_by_role("tab", selected=True).text_content() == "“\u2068music\u2069”"  # hidden last
-    names = [*shares(page, ".gap .shares >> nth=0")]
+    names = [*shares(page, ".gap .bar-list >> nth=0")]
     row = next(
         n for n, name in enumerate(names) if n and name in WORDS.tokens(range(7, len(WORDS)))
     )  # no special token
     ids[10] = guess_at(page, row)
-    page.locator(".gap .share").nth(row).click()
+    page.locator(".gap .bar-row").nth(row).click()
     wait_until_idle(page)
     check_against_torch(page, bert, ids)
     put = WORDS.tokens(torch.tensor([ids[10]]))[0]
@@ -491,7 +491,7 @@ def test_fill_hides_shows_and_fills_in_words(studio, tmp_path):
     assert page.get_by_role("group", name="Guesses for “\u2068not\u2069”").count() == 1
     assert focused(page, ".word.swapped")
     assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(ids[10])]]
-    page.locator(".passage .word.swapped").click()
+    page.locator(".word-list .word.swapped").click()
     wait_until_idle(page)
     ids[10] = MASK
     check_against_torch(page, bert, ids)
@@ -510,16 +510,16 @@ def test_fill_handles_multi_token_words_and_a_second_vocabulary(studio):
     ids = [front, *PIECES.encode("the").tolist(), *[mask] * each[1], *PIECES.encode("rings").tolist(), back]
     guesses = check_against_torch(page, bert, ids)
     left = check_against_torch(page, gpt, PAIRS.encode("the").tolist(), run="comparison")[-1]
-    lists = page.locator(".sides .shares")
+    lists = page.locator(".sides .bar-list")
     assert lists.count() == each[1] + 1
-    assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
-    assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.tokens(guesses[1 + each[0]].argmax()[None])[0]
-    assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.tokens(left.argmax()[None])[0]
+    assert len(shares(page, f".bar-list >> nth={each[1]}")) >= 7
+    assert next(iter(shares(page, ".bar-list >> nth=0"))) == PIECES.tokens(guesses[1 + each[0]].argmax()[None])[0]
+    assert next(iter(shares(page, f".bar-list >> nth={each[1]}"))) == PAIRS.tokens(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     click_word(page, "the")
-    assert page.locator(".gap").first.locator(".shares").last.text_content() == "Left side onlynothing stands there"
+    assert page.locator(".gap").first.locator(".bar-list").last.text_content() == "Left side onlynothing stands there"
     page.get_by_role("tab").nth(1).click()
-    page.locator(".gap .shares").first.locator(".share").first.click()
+    page.locator(".gap .bar-list").first.locator(".bar-row").first.click()
     wait_until_idle(page)
     assert page.locator(".blank").count() == 2  # a part of it is hidden still
 
@@ -528,7 +528,7 @@ def test_fill_works_by_keyboard_alone(studio):
     bert, _, made = filler()
     page = studio(made)
     type_by_keys(page, "a film that is fine")
-    tab_to(page, ".passage .word")
+    tab_to(page, ".word-list .word")
     press(page, "ArrowRight", "Enter")
     wait_until_idle(page)
     ids = encode_with_specials("a film that is fine", back=(SEP,))
@@ -536,7 +536,7 @@ def test_fill_works_by_keyboard_alone(studio):
     check_against_torch(page, bert, ids)
     assert status_text(page) == "“film”: hidden"
     ids[2] = guess_at(page, 0)
-    tab_to(page, "button.share")
+    tab_to(page, "button.bar-row")
     press(page, "Enter")
     wait_until_idle(page)
     check_against_torch(page, bert, ids)
@@ -550,14 +550,14 @@ def test_fill_arrow_keys_move_between_gaps(studio):
         press(page, "ArrowRight")
         assert page.get_by_role("group", name=f"Guesses for “\u2068{name}\u2069”").count() == 1
         assert focused(page, "[role='tab'][aria-selected='true']")
-    assert page.locator(".gap .share").first.is_visible()
+    assert page.locator(".gap .bar-row").first.is_visible()
 
 
 def test_fill_hides_words_of_hostile_text(studio):
     page = studio(filler()[2])
     hostile = "<b>the</b> \u202eplot שלום </script><img src=x onerror=alert(1)> [MASK]"
     types(page, hostile)
-    assert page.locator(".passage :is(b, img, script)").count() == 0
+    assert page.locator(".word-list :is(b, img, script)").count() == 0
     click_word(page, "שלום")
     ids = encode_with_specials(hostile)[:23]
     assert WORDS.tokens(torch.tensor(ids)).count("[UNK]") > 4
@@ -572,10 +572,10 @@ def test_fill_reports_text_that_compared_model_cannot_encode(studio):
     gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
     bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
     page = studio(view.fill(bert, WORDS, "the plot", masked=1, compare_with=(gpt, CharacterTokenizer("the plo"))))
-    assert page.locator(".sides .shares").last.locator(".share:not(.others)").count() == 7
+    assert page.locator(".sides .bar-list").last.locator(".bar-row:not(.others)").count() == 7
     types(page, "never plot")
     click_word(page, "plot")
-    assert page.locator(".sides .shares").last.text_content() == (
+    assert page.locator(".sides .bar-list").last.text_content() == (
         "Left side onlyits vocabulary lacks a character that stands there"
     )
 
@@ -592,7 +592,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path, kind):
     click_word(page, "good")
     click_word(page, "music")
     if kind == "fill":
-        page.locator(".gap").first.locator(".share").nth(2).click()
+        page.locator(".gap").first.locator(".bar-row").nth(2).click()
     else:
         word(page, "never").dblclick()
         page.keyboard.type("always")
@@ -601,13 +601,13 @@ def test_saved_page_restores_state(studio, new_page, tmp_path, kind):
     switch(page, 0, 2)
     leave(page)
     kinds = "all => all.map(one => one.className.replace(' from', ''))"
-    before, kinds_before = shares(page), page.locator(".passage .word").evaluate_all(kinds)
+    before, kinds_before = shares(page), page.locator(".word-list .word").evaluate_all(kinds)
     path, own = takes(page, "HTML", tmp_path), new_page()
     goto_view(own, path)
     wait_until_idle(own)
     assert shares(own) == before
     assert words(own) == words(page)
-    assert own.locator(".passage .word").evaluate_all(kinds) == kinds_before
+    assert own.locator(".word-list .word").evaluate_all(kinds) == kinds_before
     assert own.locator("textarea").input_value() == f"{TEXT} Unbekannt"
     assert own.locator(".cell.off").count() == 1
     for one in ("PNG", "SVG"):
@@ -637,7 +637,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
     unpointed = backgrounds(page)
     for i in (1, 7):
-        page.locator(".passage .word").nth(i).hover()
+        page.locator(".word-list .word").nth(i).hover()
         wait_until_idle(page)
         codes = (255 * weights[i + 1, 1 : 1 + len(unpointed)].sqrt()).round().tolist()
         assert shaded(page) == [code >= 8 for code in codes]
@@ -645,7 +645,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         darker = [ink for _, ink in sorted(zip(codes, inks))]
         assert darker == sorted(inks, reverse=True)  # the more weight, the more ink
         assert len(set(inks)) > 5
-        assert page.locator(".passage .from").count() == 1
+        assert page.locator(".word-list .from").count() == 1
         if kind == "classify":
             assert page.locator(".pane.text .scale").text_content() == "attention0%100%"
         assert plain(page.locator(".pane.text small").first.text_content()) == (
@@ -653,7 +653,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
         )
     pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing
-    assert page.locator(".passage .from").count() == 0
+    assert page.locator(".word-list .from").count() == 0
     switch(page, 1, 2)
     assert backgrounds(page) == pointed  # though words are weighed anew
     leave(page)
@@ -667,7 +667,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
 
 def user_state(page):
     """All that a reader changes."""
-    kinds = page.locator(".passage .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
+    kinds = page.locator(".word-list .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
     return words(page), kinds, page.locator(".cell.off").count(), page.locator("textarea").input_value()
 
 
@@ -770,4 +770,4 @@ def test_classify_try_removes_most_important_word_without_shading(studio):
     whole = log_odds(scores, answer)
     effects = [abs(log_odds(logits(model, ids[:i] + ids[i + 1 :])[0], answer) - whole) for i in range(1, len(ids))]
     most = effects.index(max(effects))
-    assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
+    assert page.locator(".word-list .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]

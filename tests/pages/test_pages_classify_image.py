@@ -130,7 +130,7 @@ def hover(page, patch):
 
 def shares(page):
     texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
-    return dict(page.locator(".prediction .share").evaluate_all(texts))
+    return dict(page.locator(".prediction .bar-row").evaluate_all(texts))
 
 
 def percent(value):
@@ -249,7 +249,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
             assert f"row {(top - 1) // 4 + 1}, column {(top - 1) % 4 + 1}" in sentence(page)
     largest = max(maps[:, :, 0].max().item(), 4 / 13)  # the scale is that of the class token, whatever looks
     assert (
-        page.locator(".map-key .ramp").text_content()
+        page.locator(".legend .ramp").text_content()
         == f"attention0%{format_percent(largest / 4)}{format_percent(largest)} or more"
     )
     assert page.locator(".pane .scale").text_content() == "The clearer a patch, the more the chosen head looks at it."
@@ -317,7 +317,7 @@ def test_sentence_follows_selected_label(studio):
     leave(page)
     (before, _), (after, _) = run_torch(model), run_torch(model, [6])
     for index in (0, 2):
-        page.locator(".prediction .share", has_text=LABELS[index]).click()
+        page.locator(".prediction .bar-row", has_text=LABELS[index]).click()
         wait_until_idle(page)
         moves = as_percent(before.softmax(-1)[index]), as_percent(after.softmax(-1)[index])
         assert f"“{LABELS[index]}”" in sentence(page)
@@ -446,7 +446,7 @@ def test_kernel_matches_torch(new_page):
     page = new_page()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
     with_kernel(page, live, "studios-widget", "state")
-    page.locator(".prediction .share").first.wait_for()
+    page.locator(".prediction .bar-row").first.wait_for()
     wait_until_idle(page)
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]

@@ -91,7 +91,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
     page = open_studio(new_page(), live)
-    words = page.locator(".passage .word")
+    words = page.locator(".word-list .word")
     assert words.all_text_contents() == ["the", "cat", "sat", "on", "the", "mat"]
     words.nth(1).dblclick()
     page.locator("input.swap").fill("dog")
@@ -99,7 +99,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     wait_until_idle(page)
     with torch.no_grad():
         shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
-    verdict = page.locator(".shares:not(.ranking) .number").all_text_contents()
+    verdict = page.locator(".bar-list:not(.ranking) .number").all_text_contents()
     assert verdict == [format_percent(share) for share in shares]
     assert plain(words.nth(1).text_content()) == "dog"
     types(page, HOSTILE)

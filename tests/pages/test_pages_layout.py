@@ -83,7 +83,7 @@ def open_write():
 
 def use_write(page):
     click(page, "One letter", "One letter", "Back")
-    page.locator(".shares button").nth(3).click()
+    page.locator(".bar-list button").nth(3).click()
     wait_until_idle(page)
     page.get_by_role("button", name="head 1 of layer 1, on").click()
     click(page, "Open this head ↓")
@@ -119,9 +119,9 @@ def open_classify():
 def use_classify(page):
     types(page, f"{TEXT} Unbekannt {'m' * 300}")
     for word in ("good", "m" * 300):
-        page.locator(".passage .word", has_text=word).click()
+        page.locator(".word-list .word", has_text=word).click()
         wait_until_idle(page)
-    page.locator(".passage .word", has_text="never").dblclick()
+    page.locator(".word-list .word", has_text="never").dblclick()
     page.keyboard.type("always")
     page.keyboard.press("Enter")
     wait_until_idle(page)
@@ -138,9 +138,9 @@ def open_fill():
 def use_fill(page):
     types(page, f"{TEXT} Unbekannt {'m' * 300}")
     for word in ("good", "music", "m" * 300):
-        page.locator(".passage .word", has_text=word).click()
+        page.locator(".word-list .word", has_text=word).click()
         wait_until_idle(page)
-    page.locator(".gap").first.locator(".share").nth(2).click()
+    page.locator(".gap").first.locator(".bar-row").nth(2).click()
     wait_until_idle(page)
     switch(page, 0, 2)
 

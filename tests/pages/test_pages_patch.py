@@ -71,7 +71,7 @@ def patched_change(told, answers, metric_before):
 
 
 def sentence(page):
-    return plain(page.locator(".under p").text_content())
+    return plain(page.locator(".studio-summary p").text_content())
 
 
 def signed(value):
@@ -167,7 +167,7 @@ def test_metric_follows_chosen_answers(studio):
     assert signed(table.notes["corrupt"] + table.values[1, 2].item()) in sentence(page)
     page.get_by_role("tab", name="corrupt").click()
     name = next(name for name in bars(page) if name not in ("a", words[1]))
-    page.locator(f".shares button:has(.name:text-is('{name}'))").click()
+    page.locator(f".bar-list button:has(.name:text-is('{name}'))").click()
     wait_until_idle(page)
     assert f"ogit of “a” − logit of “{name}”" in sentence(page)
 

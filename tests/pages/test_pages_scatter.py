@@ -56,7 +56,7 @@ def test_arrow_keys_move_to_next_point_in_direction(page):
 def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tmp_path):
     page.get_by_label("Find a name").fill("SOUTH")
     wait_until_drawn(page)
-    assert page.locator(".subject").inner_text() == "3 of 9 found"
+    assert page.locator(".caption").inner_text() == "3 of 9 found"
     page.get_by_label("Find a name").fill("")
     page.locator("canvas").focus()
     press(page, "ArrowRight", "Space", "+")
@@ -67,7 +67,7 @@ def test_search_counts_matches_and_saved_page_keeps_selection(page, new_page, tm
     assert state["zoom"] == 1.5
     press(page, "0", "Escape")
     wait_until_drawn(page)
-    assert page.locator(".subject").inner_text() == "9 points"
+    assert page.locator(".caption").inner_text() == "9 points"
 
 
 def test_exports_contain_coordinates(page, tmp_path):

@@ -75,12 +75,12 @@ def test_tap_opens_head_then_reads_and_locks_cell(open_on_phone):
 def test_head_summary_is_pinned_while_scrolling(open_on_phone):
     page = open_on_phone(write_studio()[1])
     wait_until_idle(page)
-    sentence, height = page.locator(".under"), page.viewport_size["height"]
+    sentence, height = page.locator(".studio-summary"), page.viewport_size["height"]
     assert sentence.bounding_box()["y"] > height  # the heads are not in sight, either
     top = page.locator(".model").bounding_box()["y"]
     for scrolled in (top - height / 2, top - 60):
         page.evaluate(f"scrollTo(0, {scrolled})")
-        page.locator(".under.pinned").wait_for()
+        page.locator(".studio-summary.pinned").wait_for()
         box = sentence.bounding_box()
         assert box["y"] + box["height"] <= height + 1
         assert box["height"] < height / 4
@@ -151,11 +151,11 @@ def test_write_works_by_taps(open_on_phone, tmp_path):
     assert page.locator(".token.written").text_content() == TOKENIZER.decode(torch.tensor([wrote]))
     button(page, "head 1 of layer 0, on").tap()
     wait_until_idle(page)
-    assert page.locator(".under b").text_content() == "Layer 0, head 1"
+    assert page.locator(".studio-summary b").text_content() == "Layer 0, head 1"
     button(page, "layer 0: switch all its heads off or on").tap()
     wait_until_idle(page)
     assert "without 3 heads" in page.locator(".cost").text_content()
-    page.locator("button.share").nth(1).tap()
+    page.locator("button.bar-row").nth(1).tap()
     wait_until_idle(page)
     assert page.locator(".token").count() == 5
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

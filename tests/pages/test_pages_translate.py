@@ -171,7 +171,7 @@ def test_forced_word_continues_search_from_its_prefix(studio, num_beams, length_
     wait_until_idle(page)
     names = [name for name, _ in bars(page)]
     pick = next(i for i, name in enumerate(names) if name not in ("[EOS]", target.tokens([written[1]])[0]))
-    page.locator(".shares .share").nth(pick).click()
+    page.locator(".bar-list .bar-row").nth(pick).click()
     wait_until_idle(page)
     prefix = [written[0], target[names[pick]]]
     columns = search(made, "one two three", prefix, num_beams, length_penalty)
@@ -238,7 +238,7 @@ def test_translate_works_by_keyboard_alone(studio):
     assert len(word(page)) == 2
     for _ in range(40):
         press(page, "Tab")
-        if page.evaluate("document.activeElement.shadowRoot.activeElement.matches('.share')"):
+        if page.evaluate("document.activeElement.shadowRoot.activeElement.matches('.bar-row')"):
             break
     press(page, "Tab", "Enter")
     wait_until_idle(page)
@@ -270,7 +270,7 @@ def test_ablated_heads_match_capture_edits(studio):
     torch.testing.assert_close(tensor(edited["outputs"]["logits"]), expected, rtol=1e-4, atol=1e-4)
     cost = page.locator(".cost").text_content()
     assert "with all heads on" in cost
-    assert page.locator(".shares .before").count() == page.locator(".shares .share:not(.others)").count()
+    assert page.locator(".bar-list .before").count() == page.locator(".bar-list .bar-row:not(.others)").count()
     click(page, "All on")
     assert (
         texts(page)[0]
@@ -476,7 +476,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path):
     type_sentence(page, "five one")
     page.locator(".written .word").first.click()
     wait_until_idle(page)
-    page.locator(".shares .share").nth(1).click()
+    page.locator(".bar-list .bar-row").nth(1).click()
     wait_until_idle(page)
     switch(page, 1, 0, "decoder")
     own = new_page()

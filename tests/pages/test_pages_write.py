@@ -130,13 +130,13 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
     wait_until_idle(page)
     same(temperature=0.4, top_k=4)
     assert line.get_attribute("aria-valuetext") == "top-k 4 · drag"
-    assert page.locator(".share.lost").count() == LIKELIEST - 4
+    assert page.locator(".bar-row.lost").count() == LIKELIEST - 4
     page.get_by_role("tab", name="top-p").click()
     wait_until_idle(page)
     share = saved_state(page, tmp_path)["top_p"]
     assert saved_state(page, tmp_path / "again")["top_k"] == 0
     same(temperature=0.4, top_p=share)
-    assert page.locator(".share.lost").count() == LIKELIEST - 4  # the line stays where it is
+    assert page.locator(".bar-row.lost").count() == LIKELIEST - 4  # the line stays where it is
     line.focus()
     press(page, "End")
     wait_until_idle(page)
@@ -146,7 +146,7 @@ def test_bars_match_sampler_probabilities(studio, tmp_path):
 
 def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
     page = studio(write_studio()[1])
-    line, rows = page.locator(".cut"), page.locator(".shares .share")
+    line, rows = page.locator(".threshold"), page.locator(".bar-list .bar-row")
 
     def drag_to(*places):
         """Onto a share of the height of a bar each, and let go at the last."""
@@ -186,7 +186,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     assert list(bars(page).values()) == [
         format_percent(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
-    assert page.locator(".shares .before").count() == LIKELIEST
+    assert page.locator(".bar-list .before").count() == LIKELIEST
     click(page, STEP)  # reads all again, heads still off
     ids = torch.cat((ids, torch.tensor([page.evaluate("told")[-1]["ids"][-1]])))
     with torch.no_grad(), look.capture(model, edit=edit):
@@ -194,7 +194,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     told = [one for one in page.evaluate("told") if len(one["edits"]) == 2 and len(one["ids"]) == 9][-1]
     torch.testing.assert_close(numbers(told["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
     click(page, "All on")
-    assert page.locator(".shares .before").count() == 0
+    assert page.locator(".bar-list .before").count() == 0
     assert page.locator(".cell.off").count() == 0
 
 
@@ -222,12 +222,13 @@ def test_head_sentence_states_ablation_cost(studio):
     page = studio(with_state(made, prompt=text, layer=1, head=2))
     ids = TOKENIZER.encode(text)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('nats')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('nats')"
     )
     with torch.no_grad(), look.capture(model, edit={"blocks.1.attention.pattern": look.edits.zero(2)}):
         without = functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]).item()
     whole = functional.cross_entropy(logits(model, text)[:-1], ids[1:]).item()
-    told = page.locator(".under p").text_content()
+    told = page.locator(".studio-summary p").text_content()
     assert told.startswith("Layer 1, head 2 ")
     assert told.endswith(
         f"With this head off the text costs {without:.2f} nats a letter instead of {whole:.2f}"
@@ -235,9 +236,10 @@ def test_head_sentence_states_ablation_cost(studio):
     )
     switch(page, 1, 2)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('off. The')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('off. The')"
     )
-    told = page.locator(".under p").text_content()
+    told = page.locator(".studio-summary p").text_content()
     assert told == (
         f"Layer 1, head 2 is off. The text costs {without:.2f} nats a letter instead of {whole:.2f}"
         f"{guess_comparison(without, whole)}."
@@ -245,9 +247,9 @@ def test_head_sentence_states_ablation_cost(studio):
     assert button(page, "Open this head ↓").count() == 0  # a head that is off has no map to open
     switch(page, 1, 2)
     click(page, "Open this head ↓")
-    assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] == "Layer 1, head 2"
+    assert page.locator(".inner .caption, .inner h3").all_text_contents()[0] == "Layer 1, head 2"
     switch(page, 1, 2)
-    assert page.locator(".inner .subject, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
+    assert page.locator(".inner .caption, .inner h3").all_text_contents()[0] != "Layer 1, head 2"  # one that is on
 
 
 def test_head_sentence_accounts_for_other_ablated_heads(studio):
@@ -315,7 +317,7 @@ def test_choosing_another_token_adds_a_branch(studio, tmp_path):
     assert shown(page) == first[:-1]
     names = list(bars(page))
     others = [name for name in names if not first.endswith(name)]
-    page.locator(".shares button").nth(names.index(others[1])).click()
+    page.locator(".bar-list button").nth(names.index(others[1])).click()
     wait_until_idle(page)
     second = shown(page)
     assert second[:-1] == first[:-1]
@@ -388,10 +390,10 @@ def test_hovered_token_shows_its_attention(studio):
 
 def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     page = studio(write_studio()[1])
-    first, described = shown(page), page.locator(".under b").text_content()
+    first, described = shown(page), page.locator(".studio-summary b").text_content()
     click(page, STEP)
     switch(page, 0, 1)
-    assert page.locator(".under b").text_content() == "Layer 0, head 1" != described
+    assert page.locator(".studio-summary b").text_content() == "Layer 0, head 1" != described
     assert page.locator(".cell.off.chosen").count() == 1
     control(page, "Temperature").fill("0.5")
     wait_until_idle(page)
@@ -402,7 +404,7 @@ def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     address = page.evaluate("location.href")
     for _ in range(3):
         click(page, "Undo")
-    assert (shown(page), page.locator(".under b").text_content()) == (first, described)
+    assert (shown(page), page.locator(".studio-summary b").text_content()) == (first, described)
     assert page.locator(".cell.off").count() == 0
     assert button(page, "Undo").get_attribute("aria-disabled") == "true"
     for _ in range(3):
@@ -460,7 +462,7 @@ def test_each_try_has_its_effect_in_any_order_and_can_be_undone(studio):
         do_try(page, name)
         alone[name] = result()
         if "head that" in name:
-            assert "Layer" in page.locator(".under p").text_content()
+            assert "Layer" in page.locator(".studio-summary p").text_content()
         elif "switch it off" in name:
             assert page.locator(".cell.off").count() == 1
         else:
@@ -501,17 +503,17 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
         wait_until_idle(page)
         assert len(shown(page)) == length
     assert shown(page) == generate.text(model, TOKENIZER, "face", 2).replace("\n", "⏎")
-    tab_to(".share")
+    tab_to(".bar-row")
     page.keyboard.press("Enter")
     wait_until_idle(page)
     assert len(shown(page)) == 7
-    assert focused(".share")
-    tab_to(".cut")
+    assert focused(".bar-row")
+    tab_to(".threshold")
     before = bars(page)
     press(page, "ArrowUp", "ArrowUp")
     wait_until_idle(page)
     assert bars(page) != before
-    assert focused(".cut")
+    assert focused(".threshold")
     tab_to("input[type='range']")
     before = bars(page)
     press(page, "ArrowLeft", "ArrowLeft")
@@ -520,17 +522,17 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     press(page, "ArrowRight", "ArrowDown", "x")
     wait_until_idle(page)
     assert page.locator(".cell.off").count() == 1
-    assert page.locator(".under b").text_content() == "Layer 1, head 1"
+    assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
     assert focused(".head")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    assert page.locator(".under b").text_content() == "Layer 1, head 1"
+    assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
     page.keyboard.press("x")
     wait_until_idle(page)
     assert page.locator(".cell.off").count() == 0
     page.keyboard.press("Alt+b")
     wait_until_idle(page)
-    tab_to(".share")
+    tab_to(".bar-row")
     press(page, "Tab", "Enter")  # not the one that was taken before
     wait_until_idle(page)
     tab_to(".branches button[aria-pressed='false']")
@@ -573,7 +575,7 @@ def dimmed(page):
     """Whether the heads, the answer and the sentence are shown as those of another text."""
     return [
         page.locator(part).evaluate("part => getComputedStyle(part).opacity") != "1"
-        for part in (".heads-of-model", ".prediction", ".under")
+        for part in (".heads-of-model", ".prediction", ".studio-summary")
     ]
 
 
@@ -598,7 +600,7 @@ def test_most_likely_token_stays_listed_when_heads_are_ablated(studio):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
     wait_until_idle(page)
     assert before in bars(page)
-    mark = page.locator(f".share:has(.name:text-is('{before}'))")
+    mark = page.locator(f".bar-row:has(.name:text-is('{before}'))")
     assert "beyond" not in mark.get_attribute("class").split()
 
 
@@ -617,11 +619,12 @@ def test_lower_cost_with_heads_ablated_is_explained_by_generated_text(studio):
     page = studio(with_state(write_studio()[1], prompt="face.bad", temperature=0.0))
     for layer in range(2):
         page.get_by_role("button", name=f"layer {layer}: switch all its heads off or on").click()
-    sentence = page.locator(".under p")
+    sentence = page.locator(".studio-summary p")
     assert "wrote part of the text itself" not in sentence.text_content()
     click(page, *[STEP] * 5)
     page.wait_for_function(
-        "() => document.querySelector('.tfviz').shadowRoot.querySelector('.under p').textContent.includes('instead')"
+        "() => document.querySelector('.tfviz').shadowRoot"
+        ".querySelector('.studio-summary p').textContent.includes('instead')"
     )
     now, other = (
         float(part)
@@ -713,7 +716,7 @@ def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
 def test_saved_page_restores_state(studio, new_page, tmp_path):
     page = studio(with_state(write_studio()[1], temperature=0.7, seed=5))
     click(page, STEP, STEP, "Back")
-    page.locator(".shares button").nth(3).click()
+    page.locator(".bar-list button").nth(3).click()
     wait_until_idle(page)
     switch(page, 1, 0)
     own = new_page()
@@ -753,7 +756,7 @@ def test_page_computes_where_workers_are_forbidden(chromium, tmp_path):
 def test_thumbnails_have_key_and_described_head_has_switch(studio):
     _, made = write_studio()
     page = studio(made)
-    assert plain(page.locator(".map-key").text_content()) == (
+    assert plain(page.locator(".legend").text_content()) == (
         "Each row is one letter, each column a letter it looks at.attention0%25%100%"
     )
     names = [f"head {head}" for head in range(len(page.locator(".layer").first.locator(".cell").all()))]

@@ -78,8 +78,8 @@ def run_on_text(model, tokenizer, words):
 def check_top_share(expect, view, shares, words):
     """The likeliest comes first, with its share."""
     share, best = shares.max(-1)
-    expect(view.locator(".shares .share .number").first).to_have_text(format_percent(share.item()))
-    expect(view.locator(".shares .share .name").first).to_contain_text(spoken(words[best]))
+    expect(view.locator(".bar-list .bar-row .number").first).to_have_text(format_percent(share.item()))
+    expect(view.locator(".bar-list .bar-row .name").first).to_contain_text(spoken(words[best]))
 
 
 def use_write(expect, view, models_scope):
@@ -120,12 +120,12 @@ def use_classify(expect, view, models_scope):
     shares = (
         run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was dull")[0].softmax(-1).tolist()
     )
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+    expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
     )
-    view.locator(".passage .word").last.click()
+    view.locator(".word-list .word").last.click()
     shares = run_on_text(models_scope["classifier"], models_scope["tokenizer"], "the music was")[0].softmax(-1).tolist()
-    expect(view.locator(".shares:not(.ranking) .share .number")).to_have_text(
+    expect(view.locator(".bar-list:not(.ranking) .bar-row .number")).to_have_text(
         [format_percent(share) for share in shares]
     )
 
@@ -133,7 +133,7 @@ def use_classify(expect, view, models_scope):
 def use_fill(expect, view, models_scope):
     tokenizer = models_scope["tokenizer"]
     type_text(view, "the music was dull")
-    view.locator(".passage .word").nth(3).click()
+    view.locator(".word-list .word").nth(3).click()
     ids = [tokenizer["[CLS]"], *tokenizer.encode("the music was").tolist(), tokenizer["[MASK]"], tokenizer["[SEP]"]]
     with torch.no_grad():
         tokens = models_scope["bert"](torch.tensor([ids])).logits[0, 4]

@@ -121,7 +121,7 @@ def test_keys_and_dimensions_are_read_by_keyboard(open_view):
 
 def test_long_text_shows_strongest_keys_only(open_view):
     page = open_view(view.neurons(long_maps()))
-    assert page.locator(".neurons p.soft").text_content() == "the 60 keys with the largest weights; CSV has all"
+    assert page.locator(".neurons p.muted").text_content() == "the 60 keys with the largest weights; CSV has all"
     assert page.locator("canvas").bounding_box()["height"] < 1400
 
 

@@ -108,7 +108,7 @@ def _mark_use(panel: Axes, combined: bool, used: bool) -> None:
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], roles: Mapping[str, str]) -> tuple[str, Tensor]:
     """Return the formula that combines the masks in use, and the resulting mask [query, key].
 
-    The page combines masks in the same way (`js/stages/mask-lab.js`).
+    The page combines masks in the same way (`js/views/mask-lab.js`).
     """
     named = {key: (name.replace(" = ", "(") + ")" * (name != key), one) for key, (name, one) in masks.items()}
     used = {role: [named[name] for name, has in roles.items() if has == role] for role in ("all", "any", "not")}

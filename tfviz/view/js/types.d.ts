@@ -1,5 +1,6 @@
 // Types that modules share, for JSDoc.
 
+import type { ByteRange } from "./documents.js";
 import type { Machine } from "./engine/machine.js";
 
 // The engine, and programs as `tfviz/portable` writes them.
@@ -22,16 +23,13 @@ export interface Tensor<D extends Dtype = Dtype> {
 /** An operation of aten, with all arguments of its schema in order; it returns a tensor, or several. */
 export type Operation = (machine: Machine, ...args: any[]) => any;
 
-/** Where something lies in the bytes of a document. */
-export type Span = [start: number, length: number];
-
 /** A weight as it travels; int8 has a scale for each row. */
 export interface WeightSpec {
   shape: number[];
   dtype: Dtype;
   stored: "float32" | "float16" | "int8" | "int32" | "bool";
-  at: Span;
-  scale?: Span | null;
+  at: ByteRange;
+  scale?: ByteRange | null;
 }
 
 /** An argument of an operation: a value by its number, a size, or a float that JSON lacks, beside plain values. */
@@ -180,7 +178,8 @@ export interface Drawing {
 export interface Pen {
   /** Pixels of the device for one of the page. */
   ratio: number;
-  setOrigin(x: number, y: number): void;
+  /** Draw with the origin moved, from where it is now. */
+  drawAt(x: number, y: number, draw: () => void): void;
   rect(x: number, y: number, width: number, height: number, style?: RectStyle): void;
   dot(x: number, y: number, radius: number, style: { fill: string; alpha?: number }): void;
   text(x: number, y: number, string: string, style: TextStyle): void;

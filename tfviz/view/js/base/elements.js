@@ -27,6 +27,15 @@ export function h(tag, properties = {}, ...children) {
 }
 
 /**
+ * Make a button.
+ * @param {Node | string | null | (Node | string | null)[]} content
+ * @param {((event: MouseEvent) => unknown) | null} onclick
+ * @param {Properties<HTMLButtonElement>} [properties]
+ */
+export const button = (content, onclick, properties = {}) =>
+  h("button", { type: "button", ...properties, onclick }, ...[content].flat());
+
+/**
  * Make a drop-down list to choose one option from: [[value, text], ...].
  * @template Value
  * @param {string} name
@@ -103,14 +112,12 @@ export const chartCanvas = (label) =>
  * @param {(value: Value) => void} choose
  */
 export function tabs(name, options, value, choose) {
-  const buttons = options.map(([key, text]) =>
-    h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text),
-  );
+  const buttons = options.map(([key, text]) => button(text, () => choose(key), { role: "tab", title: text }));
   /** @param {Value} now */
   const show = (now) =>
-    buttons.forEach((button, i) => {
-      button.setAttribute("aria-selected", String(options[i][0] === now));
-      button.tabIndex = options[i][0] === now ? 0 : -1;
+    buttons.forEach((tab, i) => {
+      tab.setAttribute("aria-selected", String(options[i][0] === now));
+      tab.tabIndex = options[i][0] === now ? 0 : -1;
     });
   const element = h(
     "div",
@@ -119,7 +126,7 @@ export function tabs(name, options, value, choose) {
       role: "tablist",
       "aria-label": name,
       onkeydown: (event) => {
-        const open = buttons.filter((button) => !button.hidden);
+        const open = buttons.filter((tab) => !tab.hidden);
         const step = ARROW_STEPS[event.key]?.[1];
         const at = open.indexOf(/** @type {HTMLButtonElement} */ (event.target));
         if (!step || at < 0) return;

@@ -33,16 +33,21 @@ export class CanvasPen {
     [canvas.width, canvas.height] = devicePixels([width, height], this.ratio);
     Object.assign(canvas.style, { width: `${width * zoom}px`, height: `${height * zoom}px` });
     this.pen = context(canvas);
-    this.x = this.y = 0;
+    this.x = 0;
+    this.y = 0;
     this.font = "";
     this.setOrigin(0, 0);
   }
 
-  /**
-   * Move the origin of what is drawn from here on.
-   * @param {number} x
-   * @param {number} y
-   */
+  /** @param {number} x @param {number} y @param {() => void} draw */
+  drawAt(x, y, draw) {
+    const before = { x: this.x, y: this.y };
+    this.setOrigin(before.x + x, before.y + y);
+    draw();
+    this.setOrigin(before.x, before.y);
+  }
+
+  /** @param {number} x @param {number} y */
   setOrigin(x, y) {
     this.x = x;
     this.y = y;
@@ -120,7 +125,8 @@ export class CanvasPen {
 
 /** A pen that writes SVG elements. @implements {Pen} */
 export class SvgPen {
-  parts = ["<g>"];
+  /** @type {string[]} */
+  parts = [];
 
   /** @param {number} width @param {number} height @param {number} [ratio] */
   constructor(width, height, ratio = globalThis.devicePixelRatio || 1) {
@@ -129,9 +135,11 @@ export class SvgPen {
     this.ratio = ratio;
   }
 
-  /** @param {number} x @param {number} y */
-  setOrigin(x, y) {
-    this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`);
+  /** @param {number} x @param {number} y @param {() => void} draw */
+  drawAt(x, y, draw) {
+    this.parts.push(`<g transform="translate(${n(x)} ${n(y)})">`);
+    draw();
+    this.parts.push("</g>");
   }
 
   /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectStyle} [style] */
@@ -175,7 +183,7 @@ export class SvgPen {
 
   toString() {
     const size = `width="${n(this.width)}" height="${n(this.height)}" viewBox="0 0 ${n(this.width)} ${n(this.height)}"`;
-    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${FONT}">${this.parts.join("\n")}</g></svg>\n`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${FONT}">${this.parts.join("\n")}</svg>\n`;
   }
 }
 

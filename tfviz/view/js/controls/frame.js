@@ -1,7 +1,7 @@
-// The frame around each view: title, controls, stage, status line, menus of keys and downloads, table of the values
+// The frame around each view: title, controls, stage, status line, menus of shortcuts and downloads, table of the values
 // shown.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { download, png, svg } from "./export.js";
 import { csvs } from "./table.js";
@@ -14,7 +14,7 @@ import CSS from "./frame.css";
 /** @import { Choices, Drawing, GridPanel, Side, ViewOptions } from "../types.js" */
 /**
  * @typedef {ViewOptions & {
- *   keys: string[][],
+ *   shortcuts: string[][],
  *   grids(): GridPanel<Grid>[] | null | undefined,
  *   drawing(): Drawing | null,
  *   tables(): Node[],
@@ -51,27 +51,27 @@ export class Frame {
     // A page with only this view takes its title from it.
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
-    this.subject = h("span", { class: "subject" });
+    this.caption = h("span", { class: "caption" });
     this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
-    this.tableTwin = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
-    const keys = options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
+    this.tableDetails = h("details", { ontoggle: () => this.updateTable() }, h("summary", {}, "Table"), this.tables);
+    const shortcuts = options.shortcuts.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)]);
     this.saveMenu = menu("Save", "save-it", h("div", {}, this.exportButtons()));
-    this.keysMenu = menu("Shortcuts", "", h("dl", {}, ...keys));
-    this.keysMenu.classList.add("keys");
-    this.end = h("span", { class: "end" }, this.saveMenu, this.keysMenu);
-    this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.subject), this.end);
+    this.shortcutsMenu = menu("Shortcuts", "", h("dl", {}, ...shortcuts));
+    this.shortcutsMenu.classList.add("shortcuts");
+    this.actions = h("span", { class: "actions" }, this.saveMenu, this.shortcutsMenu);
+    this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.caption), this.actions);
     this.body = h("div", { class: "view" }, this.header);
-    this.foot = h("footer", {}, this.tableTwin, document.note ? h("p", { class: "note" }, document.note) : null);
+    this.foot = h("footer", {}, this.tableDetails, document.note ? h("p", { class: "note" }, document.note) : null);
     this.closeMenus();
     shadow.replaceChildren(h("style", {}, CSS), this.body);
   }
 
   /** Close an open menu when something else is pressed, one of its buttons is, or Escape. */
   closeMenus() {
-    const menus = [this.saveMenu, this.keysMenu];
+    const menus = [this.saveMenu, this.shortcutsMenu];
     this.body.addEventListener("pointerdown", ({ target }) => {
       for (const each of menus) if (each.open && !each.contains(/** @type {Node} */ (target))) each.open = false;
     });
@@ -157,11 +157,11 @@ export class Frame {
     return Math.max(220, this.measuredWidth);
   }
 
-  /** @param {HTMLElement} element @param {string} subject */
-  showStage(element, subject) {
+  /** @param {HTMLElement} element @param {string} caption */
+  showStage(element, caption) {
     if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
-    this.title.textContent = this.document.title || capitalTitle(subject);
-    this.subject.textContent = this.document.title ? subject : "";
+    this.title.textContent = this.document.title || capitalTitle(caption);
+    this.caption.textContent = this.document.title ? caption : "";
   }
 
   /** @param {string} text */
@@ -181,7 +181,7 @@ export class Frame {
   }
 
   updateTable() {
-    if (!this.tableTwin.open) return;
+    if (!this.tableDetails.open) return;
     this.tables.replaceChildren(...this.options.tables());
   }
 
@@ -201,11 +201,7 @@ export class Frame {
         ["+", "closer", 1.5],
         ["all", "show all", 0],
       ].map(([text, name, factor]) =>
-        h(
-          "button",
-          { type: "button", "aria-label": name, title: name, onclick: () => this.onZoom?.(Number(factor)) },
-          String(text),
-        ),
+        button(String(text), () => this.onZoom?.(Number(factor)), { "aria-label": String(name), title: String(name) }),
       ),
     );
     return this.zoomButtons;
@@ -215,7 +211,7 @@ export class Frame {
     /** @param {string} ending */
     const fileName = (ending) =>
       `${
-        (this.title.textContent + " " + this.subject.textContent)
+        (this.title.textContent + " " + this.caption.textContent)
           .replace(/[^\p{L}\p{N}]+/gu, "-")
           .replace(/^-|-$/g, "")
           .slice(0, 80) || "view"
@@ -238,15 +234,9 @@ export class Frame {
       { class: "save-as", role: "group", "aria-label": caption },
       h("span", {}, caption),
       ...Object.entries(kinds).map(([name, take]) =>
-        h(
-          "button",
-          {
-            type: "button",
-            title: EXPORT_TITLES[name],
-            onclick: () => Promise.resolve(take()).catch((error) => this.showError(error)),
-          },
-          name,
-        ),
+        button(name, () => Promise.resolve(take()).catch((error) => this.showError(error)), {
+          title: EXPORT_TITLES[name],
+        }),
       ),
     );
   }
@@ -256,16 +246,13 @@ export class Frame {
     const { width, height, draw } = this.options.drawing() ?? EMPTY_PICTURE;
     const pad = 12;
     const top = 34;
-    const caption = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
+    const caption = [this.title.textContent, this.caption.textContent].filter(Boolean).join(" · ");
     return {
       width: Math.max(width, 240, LETTER_WIDTH * caption.length) + 2 * pad,
       height: height + top + pad,
       draw: (pen) => {
         pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
-        const setOrigin = pen.setOrigin.bind(pen);
-        pen.setOrigin = (x, y) => setOrigin(x + pad, y + top);
-        pen.setOrigin(0, 0);
-        draw(pen);
+        pen.drawAt(pad, top, () => draw(pen));
       },
     };
   }

@@ -1,6 +1,6 @@
 // A component with the controls above a view of heads: mode, part, layer and heads, and how several heads are combined.
 
-import { checkbox, h, select, slider, tabs } from "../base/elements.js";
+import { button, checkbox, h, select, slider, tabs } from "../base/elements.js";
 import { NO_LOCKS } from "../base/locks.js";
 import { formatNumber } from "../base/numbers.js";
 import { stepPlayer } from "./step-player.js";
@@ -41,12 +41,12 @@ const MAX_BUTTON_LETTERS = 90; // as are parts whose names are longer than this 
 /** A row of controls that reads and sets the choices of a view of heads. */
 export class HeadControls {
   /**
-   * @param {import("./head-choice.js").HeadChoice} choice
+   * @param {import("./head-selection.js").HeadSelection} selection
    * @param {Choices<HeadsState>} store
    * @param {import("../base/theme.js").Theme} theme
    */
-  constructor(choice, store, theme) {
-    this.choice = choice;
+  constructor(selection, store, theme) {
+    this.selection = selection;
     this.store = store;
     this.theme = theme;
     /** @type {<Name extends keyof HeadsState>(name: Name) => (value: HeadsState[Name]) => void} */
@@ -66,11 +66,13 @@ export class HeadControls {
     this.controls = {
       mode: tabs(
         "How to look",
-        MODES.filter(([mode]) => (mode !== "picture" || choice.hasPicture) && (mode !== "sheet" || choice.hasSheet)),
+        MODES.filter(
+          ([mode]) => (mode !== "picture" || selection.hasPicture) && (mode !== "sheet" || selection.hasSheet),
+        ),
         store.get("mode"),
         set("mode"),
       ),
-      part: this.partControl(choice.source.parts),
+      part: this.partControl(selection.source.parts),
       combine_heads: menu("combine_heads", "Together", COMBINATIONS),
       direction: menu("direction", "Show", DIRECTIONS),
       min_weight: slider("At least", {
@@ -104,7 +106,7 @@ export class HeadControls {
     /** @type {[number, string][]} */
     const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
     const few = parts.length <= MAX_BUTTONS && names.join("").length <= MAX_BUTTON_LETTERS;
-    if (this.choice.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
+    if (this.selection.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
     /** @param {number} part */
     const choose = (part) => this.store.set({ part });
     return stepPlayer(
@@ -115,35 +117,35 @@ export class HeadControls {
   }
 
   show() {
-    const { store, choice, controls } = this;
+    const { store, selection, controls } = this;
     for (const [name, { show }] of Object.entries(controls)) show(store.get(/** @type {keyof HeadsState} */ (name)));
     for (const [name, hide] of Object.entries(this.hiddenControls)) controls[name].element.hidden = hide;
-    const { layers, heads } = choice.shape;
+    const { layers, heads } = selection.shape;
     const sheet = store.get("mode") === "sheet";
-    this.headGroup.hidden = choice.hasOneHead || sheet;
+    this.headGroup.hidden = selection.hasOneHead || sheet;
     this.layer.hidden = layers === 1 || sheet;
-    if (choice.hasSheet)
-      /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = choice.hasOneHead;
+    if (selection.hasSheet)
+      /** @type {HTMLElement} */ (controls.mode.element.firstChild).hidden = selection.hasOneHead;
     this.showLayers(layers);
     this.showHeads(heads);
   }
 
   /** Whether each control has nothing to set in this mode, or for these maps. @returns {Record<string, boolean>} */
   get hiddenControls() {
-    const { store, choice } = this;
+    const { store, selection } = this;
     /** @param {HeadMode[]} modes */
     const mode = (...modes) => modes.includes(store.get("mode"));
     // other axes than those of attention have neither links nor keys to hide
-    const isTable = choice.hasOneHead && String(choice.source.document.axes) !== "query,key";
+    const isTable = selection.hasOneHead && String(selection.source.document.axes) !== "query,key";
     return {
       mode: isTable,
-      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode("head", "picture")),
+      part: selection.source.parts.length === 1 || (selection.arrange === "compare" && mode("head", "picture")),
       combine_heads: store.get("selected_heads").length < 2 || mode("sheet", "lines"),
-      direction: !mode("words", "picture") && !(mode("sheet") && choice.hasPicture),
+      direction: !mode("words", "picture") && !(mode("sheet") && selection.hasPicture),
       min_weight: !mode("lines"),
       max_links: !mode("lines"),
-      hide_keys: isTable || mode("sheet") || Boolean(choice.part.top),
-      merge_subwords: mode("sheet", "picture") || !choice.part.groups,
+      hide_keys: isTable || mode("sheet") || Boolean(selection.part.top),
+      merge_subwords: mode("sheet", "picture") || !selection.part.groups,
     };
   }
 
@@ -161,14 +163,14 @@ export class HeadControls {
 
   /** @param {number} count */
   showHeads(count) {
-    const on = this.choice.heads;
-    const layer = Math.min(this.store.get("layer"), this.choice.shape.layers - 1);
+    const on = this.selection.heads;
+    const layer = Math.min(this.store.get("layer"), this.selection.shape.layers - 1);
     if (this.chips.childElementCount !== count) {
       this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => this.chip(head)));
     }
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
-      const ink = this.choice.colourIndex(layer, head);
+      const ink = this.selection.colourIndex(layer, head);
       chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.headColour(ink));
     });
   }
@@ -181,7 +183,7 @@ export class HeadControls {
       else this.store.set({ head, selected_heads: [] });
     };
     const title = "Shift or Ctrl: together with others";
-    return h("button", { type: "button", class: "chip", title, "aria-label": `head ${head}`, onclick }, String(head));
+    return button(String(head), onclick, { class: "chip", title, "aria-label": `head ${head}` });
   }
 
   /**

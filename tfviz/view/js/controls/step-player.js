@@ -1,6 +1,6 @@
 // A slider of steps, and a button that plays them.
 
-import { h, slider } from "../base/elements.js";
+import { button, h, slider } from "../base/elements.js";
 
 const ALL_STEPS_MS = 6000; // the time that all steps take together, as far as
 const [MIN_STEP_MS, MAX_STEP_MS] = [120, 500]; // one step takes no less and no more than this
@@ -19,19 +19,19 @@ export function stepPlayer(names, step, choose) {
   const pause = () => {
     clearInterval(timer);
     timer = undefined;
-    button.textContent = "▶ Play";
+    player.textContent = "▶ Play";
   };
   const advance = () => {
-    if (step === last || !button.isConnected) pause();
+    if (step === last || !player.isConnected) pause();
     else choose(step + 1);
   };
   const toggle = () => {
     if (timer !== undefined) return pause();
     if (step === last) choose(0);
     timer = setInterval(advance, Math.min(MAX_STEP_MS, Math.max(MIN_STEP_MS, ALL_STEPS_MS / names.length)));
-    button.textContent = "❚❚ Pause";
+    player.textContent = "❚❚ Pause";
   };
-  const button = h("button", { type: "button", class: "play", onclick: toggle }, "▶ Play");
+  const player = button("▶ Play", toggle, { class: "play" });
   const steps = slider("Step", {
     min: 0,
     max: last,
@@ -43,7 +43,7 @@ export function stepPlayer(names, step, choose) {
     },
   });
   return {
-    element: h("div", { class: "player" }, button, steps.element),
+    element: h("div", { class: "player" }, player, steps.element),
     show(now) {
       step = now;
       steps.show(now);

@@ -3,7 +3,7 @@
 
 /** @import { Frame } from "./frame.js" */
 
-import { h } from "../base/elements.js";
+import { button } from "../base/elements.js";
 import { consume } from "../base/events.js";
 import { addressOf, choicesOf, History } from "../base/history.js";
 
@@ -17,18 +17,18 @@ export class TopBar {
    */
   constructor(frame, state, names, addressed) {
     this.frame = frame;
-    const button = (/** @type {string} */ words, /** @type {string} */ title, /** @type {() => any} */ onclick) =>
-      h("button", { type: "button", class: `top-button ${words.toLowerCase()}`, title, onclick }, words);
-    this.undoButton = button("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
-    this.redoButton = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
+    const topButton = (/** @type {string} */ words, /** @type {string} */ title, /** @type {() => any} */ onclick) =>
+      button(words, onclick, { class: `top-button ${words.toLowerCase()}`, title });
+    this.undoButton = topButton("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
+    this.redoButton = topButton("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
     const linkTitle = "the address of this page as it stands now";
-    const link = h("button", { type: "button", title: linkTitle, onclick: () => this.copyLink() }, "Copy link");
-    const { saveMenu, end } = frame;
+    const link = button("Copy link", () => this.copyLink(), { title: linkTitle });
+    const { saveMenu, actions } = frame;
     const summary = saveMenu.querySelector("summary");
     summary?.replaceChildren("Share");
     summary?.classList.replace("save-it", "share-it");
     if (addressed) saveMenu.lastElementChild?.prepend(link);
-    end.prepend(this.undoButton, this.redoButton);
+    actions.prepend(this.undoButton, this.redoButton);
     frame.body.addEventListener("keydown", (event) => this.press(event));
     this.history = new History(frame.store, names, () => this.markButtons());
     if (addressed) this.readAddress(state);

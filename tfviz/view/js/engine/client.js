@@ -52,14 +52,14 @@ export class Engine {
   /**
    * Run a program in a channel, one call at a time. Of the calls that arrive meanwhile only the last is run; the others
    * resolve to null.
-   * @param {string} name
+   * @param {string} channel
    * @param {RunArguments} call
    * @returns {Promise<any>}
    */
-  runLatest(name, ...call) {
-    const channel = this.channels.get(name) ?? new LatestCallQueue();
-    this.channels.set(name, channel);
-    return channel.run(() => this.run(...call));
+  runLatest(channel, ...call) {
+    const queue = this.channels.get(channel) ?? new LatestCallQueue();
+    this.channels.set(channel, queue);
+    return queue.run(() => this.run(...call));
   }
 }
 

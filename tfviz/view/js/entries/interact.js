@@ -1,7 +1,7 @@
 // The entry point for instruments in a page.
 
 import { viewMounter } from "../base/page.js";
-import { Standalone } from "../interact/standalone.js";
-import { Snapshot } from "../interact/snapshot.js";
+import { PageInstrument } from "../interact/page-instrument.js";
+import { StoredInstrument } from "../interact/stored-instrument.js";
 
-export const mount = viewMounter({ interact: Standalone, "interact-snapshot": Snapshot });
+export const mount = viewMounter({ interact: PageInstrument, "interact-snapshot": StoredInstrument });

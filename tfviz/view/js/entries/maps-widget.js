@@ -3,7 +3,7 @@
 import { HeadSource } from "../base/head-source.js";
 import { inflated } from "../base/page-data.js";
 import { TraitStore, widget } from "../base/widget.js";
-import { Explorer } from "../stages/explorer.js";
+import { HeadsView } from "../views/heads-view.js";
 
 export default widget((host, model, kernel) => {
   const document = model.get("document");
@@ -18,5 +18,5 @@ export default widget((host, model, kernel) => {
     },
   );
   const store = new TraitStore(model, Object.keys(document.state));
-  return new Explorer(host, source, store, { page: () => kernel.page() });
+  return new HeadsView(host, source, store, { page: () => kernel.page() });
 });

@@ -1,12 +1,13 @@
 // The base class of instruments: controls for a function's arguments, panels of its results, and a sentence about them;
 // each change triggers one evaluation.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { textWidth } from "../base/pen.js";
 import { capital, excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
+import WIDTHS_CSS from "../controls/studio-widths.css";
 import { table } from "../controls/table.js";
 import { CONTROLS, PANELS } from "./kinds.js";
 import INTERACT_CSS from "./interact.css";
@@ -47,8 +48,8 @@ const INSTRUCTIONS = {
   switch: "tick the box",
 };
 
-/** The keys to explain: [the kind of control, the key, what it does]. */
-const KEYS_HELP = [
+/** The shortcuts to explain: [the kind of control, the key, what it does]. */
+const SHORTCUTS = [
   ["slider", "left, right", "turn a slider; Home and End: all the way"],
   ["points", "arrows on a point", "move it; with Shift by ten steps"],
   ["cells", "arrows in the table", "go from number to number"],
@@ -62,7 +63,7 @@ const KEYS_HELP = [
 ];
 
 /**
- * A view of a function's arguments and results. A subclass implements `answer(values)`, which returns a promise of the
+ * A view of a function's arguments and results. A subclass implements `evaluate(values)`, which returns a promise of the
  * results by name, or of null if a later call made this one obsolete.
  */
 export class Instrument {
@@ -103,7 +104,7 @@ export class Instrument {
     const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
+      shortcuts: SHORTCUTS.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
       grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
       tables: () => this.panelViews.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
@@ -139,8 +140,8 @@ export class Instrument {
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
     frame.body.classList.add("studio", "instrument");
-    frame.subject.hidden = true;
-    frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
+    frame.caption.hidden = true;
+    frame.body.before(h("style", {}, STUDIO_CSS, WIDTHS_CSS, INTERACT_CSS));
     frame.stagePlace.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "summary" });
@@ -162,7 +163,7 @@ export class Instrument {
     const examples = (this.source.document.examples ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
       const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
-      return h("button", { type: "button", onclick }, name);
+      return button(name, onclick);
     });
     if (examples.length)
       this.frame.body.append(
@@ -230,7 +231,7 @@ export class Instrument {
   }
 
   /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
-  async answer(_values) {
+  async evaluate(_values) {
     return null;
   }
 
@@ -266,7 +267,7 @@ export class Instrument {
     const requestNumber = ++this.requestedNumber;
     this.stage.ariaBusy = "true";
     try {
-      const outputs = key === this.computed ? this.outputs : await this.answer(values);
+      const outputs = key === this.computed ? this.outputs : await this.evaluate(values);
       if (!outputs || this.ended || requestNumber < this.computedNumber) return undefined; // a later change is being computed, or done
       this.computedNumber = requestNumber;
       const [before, last] = [this.outputs, this.values];
@@ -398,9 +399,7 @@ export class Instrument {
           lines.forEach((text, n) =>
             pen.text(x, above + 9 + 19 * n, text, { fill: this.frame.theme.ink, size: 13, bold: true }),
           );
-          pen.setOrigin(x, y);
-          panel.paint(pen);
-          pen.setOrigin(0, 0);
+          pen.drawAt(x, y, () => panel.paint(pen));
         }
       },
     };

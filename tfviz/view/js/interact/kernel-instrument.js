@@ -2,7 +2,7 @@
 
 import { LatestCallQueue } from "../engine/latest-call-queue.js";
 import { Instrument } from "./instrument.js";
-import { unpacked } from "./snapshot.js";
+import { unpacked } from "./stored-instrument.js";
 
 /** @import { InteractState } from "../documents.js" */
 /** @import { Choices } from "../types.js" */
@@ -25,7 +25,7 @@ export class KernelInstrument extends Instrument {
   }
 
   /** @param {InteractState["values"]} values */
-  async answer(values) {
+  async evaluate(values) {
     for (const control of Object.values(this.controls))
       if (control.spec.kind === "text") control.input(values[control.spec.name]);
     return this.channel.run(async () => {

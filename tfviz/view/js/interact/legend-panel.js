@@ -6,7 +6,7 @@ import { h } from "../base/elements.js";
 import { formatNumber } from "../base/numbers.js";
 import { CanvasPen, textWidth } from "../base/pen.js";
 import { cssColour } from "../base/theme.js";
-import { drawRamp } from "../stages/legend.js";
+import { drawRamp } from "../views/legend.js";
 import { isBinary } from "./scales.js";
 
 /** @import { PanelContent } from "./panel.js" */

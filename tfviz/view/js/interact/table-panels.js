@@ -4,13 +4,13 @@ import { MAX_NUMBERED_CELLS } from "../base/grid.js";
 import { clamp, formatAligned, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
 import { excerpt, label, quoted } from "../base/visible-text.js";
-import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../stages/heatmap.js";
+import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../views/heatmap.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { gridOf, isBinary, wordsFor } from "./scales.js";
 
 /** @import { Box, Pen, Point, Tensor } from "../types.js" */
 /** @import { AnyGrid } from "../types.js" */
-/** @import { HeatmapStyle } from "../stages/heatmap.js" */
+/** @import { HeatmapStyle } from "../views/heatmap.js" */
 
 const COLUMN_NAMES_HEIGHT = 20; // of the names above a heatmap, where they lie flat
 const AXIS_NAMES_HEIGHT = 16; // of the names of both axes

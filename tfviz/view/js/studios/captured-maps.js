@@ -2,7 +2,7 @@
 
 import { FORBIDDEN, Grid, ALLOWED } from "../base/grid.js";
 
-/** @import { HeadMaps } from "../controls/head-choice.js" */
+/** @import { HeadMaps } from "../controls/head-selection.js" */
 /** @import { Pattern } from "../types.js" */
 /** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
 
@@ -45,7 +45,7 @@ export class CapturedMaps {
     this.parts = [];
     /** @type {Pattern[][]} by part and layer */
     this.maps = [];
-    /** @type {Map<string, Grid>} */
+    /** The grids of these maps, so that what is known of a grid is computed once. @type {Map<string, Grid>} */
     this.grids = new Map();
     /** The query that a map marks. @type {number | null} */
     this.current = null;
@@ -62,14 +62,19 @@ export class CapturedMaps {
 
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<Grid>} */
   async head(part, layer, head) {
+    return this.grid(part, layer, head);
+  }
+
+  /** Return the grid of a head, the same until new maps come. @param {number} part @param {number} layer @param {number} head */
+  grid(part, layer, head) {
     const key = `${part}.${layer}.${head}`;
-    const grid = this.grids.get(key) ?? this.grid(part, layer, head);
+    const grid = this.grids.get(key) ?? this.makeGrid(part, layer, head);
     this.grids.set(key, grid);
     return grid;
   }
 
   /** @param {number} part @param {number} layer @param {number} head */
-  grid(part, layer, head) {
+  makeGrid(part, layer, head) {
     const { rows, cols } = this.parts[part];
     const { data, allowed } = this.maps[part][layer];
     const cells = rows.length * cols.length;

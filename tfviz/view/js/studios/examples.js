@@ -1,10 +1,10 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
+import { button } from "../base/elements.js";
 import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
-import { button } from "./small-elements.js";
-import { countKinds } from "../stages/head-summary.js";
+import { countKinds } from "../views/head-summary.js";
 import { BY_ANSWER } from "./classify/word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */

@@ -1,12 +1,12 @@
 // A pane that shows all heads of a model as small maps, a description of the selected head, and below it that head's
 // map in full.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
-import { Explorer } from "../stages/explorer.js";
+import { HeadsView } from "../views/heads-view.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { prefersNoMotion } from "./animation.js";
-import { button, gradient, pane } from "./small-elements.js";
+import { gradient, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -16,7 +16,7 @@ import { button, gradient, pane } from "./small-elements.js";
 /** @import { HeadAddress } from "./model-pane.js" */
 /** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
-export const HEAD_KEYS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
+export const HEAD_SHORTCUTS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
 const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x to switch off")];
 const PINNED_MARGIN = "0px 0px -200px 0px"; // more than the height of a sentence and its buttons
@@ -24,8 +24,8 @@ const OPENING_MESSAGE = "Opening the model …";
 
 /** A pane with the heads of a model. */
 export class HeadPane {
-  /** @type {Explorer | undefined} */
-  explorer;
+  /** @type {HeadsView | undefined} */
+  headsView;
 
   /** @param {Theme} theme @param {Choices<StudioState>} store @param {ModelHeads} heads */
   constructor(theme, store, heads) {
@@ -43,8 +43,8 @@ export class HeadPane {
     this.allOn = button("All on", switchOn, { class: "all-on" });
     this.howTo = h("small", {}, ...clickHelp());
     this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
-    this.key = h("p", { class: "map-key", hidden: true });
-    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.key);
+    this.legend = h("p", { class: "legend", hidden: true });
+    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.legend);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => {
       store.set({ head_map_open: !store.get("head_map_open"), mode: "head" });
@@ -54,7 +54,7 @@ export class HeadPane {
     this.switcher = button("", () => heads.toggleHead(heads.selected), { hidden: true });
     this.selectedHead = h(
       "div",
-      { class: "under" },
+      { class: "studio-summary" },
       this.sentence,
       h("div", { class: "row" }, this.switcher, this.opener),
     );
@@ -67,12 +67,12 @@ export class HeadPane {
     this.watcher.observe(this.model.element);
   }
 
-  /** Show how the small maps are read, and their scale. @param {MapLegend} key */
+  /** Show how the small maps are read, and their scale. @param {MapLegend} legend */
   showLegend({ text, limit }) {
     const { floored } = this.model.theme;
     const most = limit < 1 ? `${percent(limit)} or more` : percent(1);
-    this.key.hidden = false;
-    this.key.replaceChildren(
+    this.legend.hidden = false;
+    this.legend.replaceChildren(
       h("span", { class: "how" }, this.model.side < MIN_NAMED_SIDE ? `Across: layers; down: heads. ${text}` : text),
       h(
         "span",
@@ -119,9 +119,9 @@ export class HeadPane {
     if (!open) return;
     const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
     if (other) return void heads.select(other);
-    if (this.explorer) void this.explorer.update();
+    if (this.headsView) void this.headsView.update();
     else
-      this.explorer = new Explorer(this.openedHead, heads.maps, store, {
+      this.headsView = new HeadsView(this.openedHead, heads.maps, store, {
         saveCaption: "Save the heads as",
         large: true,
       });
@@ -136,6 +136,6 @@ export class HeadPane {
 
   close() {
     this.watcher.disconnect();
-    this.explorer?.close();
+    this.headsView?.close();
   }
 }

@@ -54,15 +54,12 @@ export class ModelHeads {
 
   /** The heads that are off, as edits of the engine. @returns {Edit[]} */
   get edits() {
-    return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
+    return toEdits(this.store.get("off"));
   }
 
   /** Return the edits with one head toggled. @param {HeadAddress} place @returns {Edit[]} */
   editsToggling(place) {
-    const { edits } = this;
-    const [site, head] = [this.siteOf(place), place.head];
-    const others = edits.filter((edit) => edit.site !== site || edit.head !== head);
-    return others.length < edits.length ? others : [...edits, { site, head, do: "zero" }];
+    return toEdits(this.offToggling(this.siteOf(place), [place.head]));
   }
 
   /** The number of layers and heads of the first part, in words. */
@@ -119,6 +116,9 @@ export class ModelHeads {
     this.store.set({ off: this.places.map((place) => [this.siteOf(place), place.head]) });
   }
 }
+
+/** Return the edits of the engine that switch heads off. @param {StudioState["off"]} off @returns {Edit[]} */
+const toEdits = (off) => off.map(([site, head]) => ({ site, head, do: "zero" }));
 
 /** @param {string} site */
 function nameOfSite(site) {

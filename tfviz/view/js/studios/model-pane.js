@@ -5,12 +5,11 @@
 
 import { clamp } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
 import { ABSENT, Grid, ALLOWED } from "../base/grid.js";
 import { paint } from "../base/paint.js";
-import { cornerTag } from "../stages/head-tags.js";
-import { button } from "./small-elements.js";
+import { cornerTag } from "../views/head-tags.js";
 
 const MAX_SIDE = 128; // pixels
 const TAG_SIZE = 12; // pixels of a letter of a tag
@@ -88,7 +87,7 @@ export class ModelPane {
     for (const [key, cell] of this.cells) {
       const map = grid(placeOf(key));
       const isLong = map.rows.length > MAX_TAGGED_LENGTH;
-      /** @type {HTMLElement} */ (cell.children[1]).textContent = isLong ? "" : cornerTag(map, side, TAG_SIZE);
+      cell.dataset.tag = isLong ? "" : cornerTag(map, side, TAG_SIZE);
     }
   }
 
@@ -153,11 +152,11 @@ export class ModelPane {
   makeCell(place) {
     const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
     const off = button("×", () => this.handlers.toggleHead(place), {
-      class: "cross",
+      class: "ablate",
       tabIndex: -1,
       "aria-hidden": "true",
     });
-    const cell = h("div", { class: "cell" }, look, h("span", { class: "tag", "aria-hidden": "true" }), off);
+    const cell = h("div", { class: "cell" }, look, off);
     this.cells.set(keyOf(place), cell);
     return cell;
   }

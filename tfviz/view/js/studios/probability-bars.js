@@ -21,7 +21,7 @@ import { isSpecial, tokenPhrase } from "../base/token-names.js";
 
 const ROW_HEIGHT = 22; // pixels of a bar in a drawing
 const BAR_LENGTH = 220; // pixels of a probability of 1
-const BEFORE_OPACITY = 0.28; // of the bar with all heads on, as in `studio.css`
+const BEFORE_OPACITY = 0.28; // of the bar with all heads on, as in `bars.css`
 const [MIN_BARS, TINY] = [3, 0.001]; // bars that are always shown; what is written as less than 0.1%
 const FEW_BARS = 6;
 const FIRST_BARS = 5; // that a telephone shows before it is asked for more
@@ -51,7 +51,7 @@ function barRow({ name, probability, pale = null, other = null, title = "", kind
   return h(
     onclick ? "button" : "div",
     {
-      class: joinPresent(["share", kind, probability === 0 && "lost", special && "special"]),
+      class: joinPresent(["bar-row", kind, probability === 0 && "lost", special && "special"]),
       title,
       onclick,
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
@@ -82,7 +82,7 @@ function track(probability, pale, other) {
 export const withoutTiny = (ids, probabilities) => ids.filter((id, i) => i < MIN_BARS || probabilities[id] >= TINY);
 
 /** Mark a list that has so few bars that they are written large. @param {HTMLElement} list */
-export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".share").length <= FEW_BARS);
+export const markFew = (list) => list.classList.toggle("few", list.querySelectorAll(".bar-row").length <= FEW_BARS);
 
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.

@@ -1,22 +1,12 @@
-// Functions that make small elements that studios share: buttons, notes, panes, strips of colours.
+// Functions that make small elements that studios share: notes, panes, strips of colours.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { cssColour } from "../base/theme.js";
-
-/** @import { Properties } from "../types.js" */
 
 const GRADIENT_STOPS = 9; // colours of a strip, between which a browser mixes
 
-/**
- * @param {Node | string | null | (Node | string | null)[]} content
- * @param {((event: MouseEvent) => unknown) | null} onclick
- * @param {Properties<HTMLButtonElement>} [properties]
- */
-export const button = (content, onclick, properties = {}) =>
-  h("button", { type: "button", ...properties, onclick }, ...[content].flat());
-
 /** @param {string} text */
-export const note = (text) => h("span", { class: "soft" }, text);
+export const note = (text) => h("span", { class: "muted" }, text);
 
 /** Make the button that shows, on a narrow screen, the bars beyond the first ones of a part. @param {HTMLElement} part */
 export function moreButton(part) {

@@ -12,13 +12,17 @@ import { EngineSession } from "./engine-session.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
-import { describeHead } from "../stages/head-summary.js";
+import { describeHead } from "../views/head-summary.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
 import { tryButtons } from "./examples.js";
+import STUDIO_CSS from "../controls/studio.css";
+import WIDTHS_CSS from "../controls/studio-widths.css";
+import BARS_CSS from "./bars.css";
+import HEADS_CSS from "./heads.css";
 import MODEL_CSS from "./model.css";
-import CSS from "../controls/studio.css";
+import TEXT_CSS from "./text/text.css";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { StudioDocument, StudioState } from "../documents.js" */
@@ -49,7 +53,7 @@ export class Studio {
   close = () => {};
 
   /** @abstract @returns {string[][]} each key, and what it does */
-  get keys() {
+  get shortcuts() {
     return [];
   }
 
@@ -154,7 +158,7 @@ export class Studio {
   makeFrame(host) {
     const frame = new Frame(host, this.document, this.store, {
       ...this.options,
-      keys: this.keys,
+      shortcuts: this.shortcuts,
       grids: () => this.panels(),
       drawing: () => this.frameDrawing,
       tables: () => this.tables(),
@@ -162,9 +166,9 @@ export class Studio {
     });
     frame.hasZoom = false;
     frame.body.classList.add("studio");
-    frame.subject.hidden = true; // it names files; the line below the title says it in words
+    frame.caption.hidden = true; // it names files; the line below the title says it in words
     frame.header.after(this.lead);
-    frame.body.before(h("style", {}, CSS, MODEL_CSS));
+    frame.body.before(h("style", {}, ...STYLES));
     return frame;
   }
 
@@ -311,7 +315,7 @@ export class Studio {
   /** Say what the model is: in the names of files, and in the line below the title. */
   showSubject() {
     const { frame, lead, document, size, reads } = this;
-    frame.subject.textContent = `${size}, ${reads}`;
+    frame.caption.textContent = `${size}, ${reads}`;
     lead.textContent = introduction(document.kind, size, reads);
   }
 
@@ -367,6 +371,9 @@ export class Studio {
     if (problem) this.announce(problem);
   }
 }
+
+/** The style sheets: those of parts, then those of widths, which change them, then what only some studios have. */
+const STYLES = [TEXT_CSS, BARS_CSS, STUDIO_CSS, HEADS_CSS, WIDTHS_CSS, MODEL_CSS];
 
 const TEXT_KEYS = ["prompt", "text", "sentence", "clean", "corrupt"]; // by the kind of studio
 

@@ -25,8 +25,8 @@ const MAX_ANSWERS = 1000; // cached answers: one for each word left out
 
 /** A studio that shows the labels a model predicts for a text. @extends {TextStudio<ClassifyDocument>} */
 export class ClassifyStudio extends TextStudio {
-  get keys() {
-    return CLASSIFY_KEYS;
+  get shortcuts() {
+    return CLASSIFY_SHORTCUTS;
   }
 
   /** The choices for a newly typed text: no changes. */
@@ -41,7 +41,7 @@ export class ClassifyStudio extends TextStudio {
     this.effects = new WordEffects(this);
     this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
-    this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
+    this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "cost", role: "status" });
     this.buildTextPanes({
       how: "Press a word to strike it out, twice to type another.",
@@ -288,7 +288,7 @@ export class ClassifyStudio extends TextStudio {
   }
 }
 
-const CLASSIFY_KEYS = [
+const CLASSIFY_SHORTCUTS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Delete, Space", "strike a word out, or bring it back"],
   ["Enter", "type another word in its place; Esc leaves it"],

@@ -44,7 +44,7 @@ export class WordEffects {
       choose,
     );
     this.scale = h("p", { class: "scale" });
-    this.rows = h("div", { class: "shares ranking", role: "group", "aria-label": "The words that count most" });
+    this.rows = h("div", { class: "bar-list ranking", role: "group", "aria-label": "The words that count most" });
     const title = h("h4", {}, "Words that count most", h("small", {}, "in log-odds"));
     this.ranking = h("div", { class: "counting" }, title, this.rows);
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
@@ -172,7 +172,7 @@ export class WordEffects {
         const style = `width: ${(50 * Math.abs(added(i))) / limit}%`;
         return h(
           "div",
-          { class: added(i) < 0 ? "share against" : "share" },
+          { class: added(i) < 0 ? "bar-row against" : "bar-row" },
           h("span", { class: "name", dir: "auto" }, this.nameOf(i)),
           h("span", { class: "track" }, h("span", { class: "bar", style })),
           h("span", { class: "number", title: "of log-odds" }, withSign(added(i), 1)),

@@ -1,6 +1,6 @@
 // The predictions for masked words by a model that reads from the left only, for comparison with the masked model.
 
-import { MAX_GUESSES } from "./predictions.js";
+import { MAX_PREDICTIONS } from "./predictions.js";
 import { logitsAt, softmax, topK } from "../logits.js";
 
 /** @import { CausalModel } from "../../documents.js" */
@@ -8,10 +8,10 @@ import { logitsAt, softmax, topK } from "../logits.js";
 /** @import { FillStudio } from "./fill-studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 /**
- * @typedef {{ probabilities: Float64Array, tokenizer: Tokenizer, text: string }} LeftGuess of a tokenizer's words, after a text
+ * @typedef {{ probabilities: Float64Array, tokenizer: Tokenizer, text: string }} LeftPrediction of a tokenizer's words, after a text
  */
 /**
- * @typedef {LeftGuess | { problem: string } | null | undefined} Left or why there is none; null: there is no text on the left; undefined: not known yet
+ * @typedef {LeftPrediction | { problem: string } | null | undefined} Left or why there is none; null: there is no text on the left; undefined: not known yet
  */
 
 /** A component that runs the left-to-right model on the words before each masked one. */
@@ -43,7 +43,7 @@ export class CausalPredictions {
         text += segment.leadingSpace + now;
         continue;
       }
-      const left = await this.guess(segment, model, text, tokens);
+      const left = await this.predict(segment, model, text, tokens);
       if (!isCurrent()) return false;
       this.words.set(i, left);
       if (!left || "problem" in left) continue;
@@ -61,9 +61,9 @@ export class CausalPredictions {
    * @param {CausalModel} model
    * @param {string} text before it
    * @param {number[]} tokens the same, where both models have one tokenizer
-   * @returns {Promise<LeftGuess | { problem: string } | null>}
+   * @returns {Promise<LeftPrediction | { problem: string } | null>}
    */
-  async guess(segment, { before, tokenizer: index, context }, text, tokens) {
+  async predict(segment, { before, tokenizer: index, context }, text, tokens) {
     const { studio } = this;
     const tokenizer = studio.tokenizers[index];
     await studio.preloadEncodings(tokenizer, [text, segment.leadingSpace + segment.text]);
@@ -77,25 +77,25 @@ export class CausalPredictions {
   /**
    * Encode the likeliest words in Python, for a tokenizer that is not in the page, and return their ids.
    * @param {Segment} segment
-   * @param {LeftGuess} left
+   * @param {LeftPrediction} left
    */
   async encodePredictions(segment, { probabilities, tokenizer }) {
-    const guesses = topK(probabilities, MAX_GUESSES);
+    const ids = topK(probabilities, MAX_PREDICTIONS);
     await this.studio.preloadEncodings(
       this.studio.tokenizer,
-      guesses.map((id) => guessText(segment, tokenizer, id)),
+      ids.map((id) => predictionText(segment, tokenizer, id)),
     );
-    return guesses;
+    return ids;
   }
 }
 
 /**
- * Return the text of a guess in place of a word.
+ * Return the text of a prediction in place of a word.
  * @param {Segment} segment
  * @param {Tokenizer} tokenizer
  * @param {number} id
  */
-export const guessText = (segment, tokenizer, id) => segment.leadingSpace + tokenizer.decode([id]).trim();
+export const predictionText = (segment, tokenizer, id) => segment.leadingSpace + tokenizer.decode([id]).trim();
 
 /** Return the tokens of a text, or null if the tokenizer cannot write it. @param {Tokenizer} tokenizer @param {string} text */
 export function idsOrNull(tokenizer, text) {

@@ -3,7 +3,7 @@
 
 import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
 import { PredictionPane } from "./prediction-pane.js";
-import { drawGuesses, guessesHeight, guessesOf } from "./predictions.js";
+import { drawPredictions, predictionsHeight, predictionRows } from "./predictions.js";
 import { HeadAblation } from "../head-ablation.js";
 import { CausalPredictions } from "./causal-predictions.js";
 import { logitsAt, softmax, topK } from "../logits.js";
@@ -21,17 +21,17 @@ import { fillExamples } from "../examples.js";
 /** @import { Logits } from "../text/text-studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 /**
- * @typedef {{ place: number, probabilities: Float64Array, baseline: Float64Array | null }} Guess the masked model's probabilities; baseline: those with all heads on
+ * @typedef {{ place: number, probabilities: Float64Array, baseline: Float64Array | null }} PlacePrediction the masked model's probabilities; baseline: those with all heads on
  */
-/** @typedef {{ i: number, segment: Segment, both: Guess[], left: Left }} Gap a masked word, or a part of it */
+/** @typedef {{ i: number, segment: Segment, both: PlacePrediction[], left: Left }} MaskedWord a masked word, or a part of it */
 
 const HIDE_HELP = "Press a word to hide it: the model guesses what stood there; the true word is underlined.";
 const COMPARE_HELP = "A second model reads only the left side.";
 
 /** A studio that shows the predictions for the masked words of a text. @extends {TextStudio<FillDocument>} */
 export class FillStudio extends TextStudio {
-  get keys() {
-    return FILL_KEYS;
+  get shortcuts() {
+    return FILL_SHORTCUTS;
   }
 
   /** The choices for a newly typed text: nothing masked or filled in. */
@@ -44,11 +44,11 @@ export class FillStudio extends TextStudio {
     super(args, "The words: press one to hide it", "Uncover all words");
     this.left = new CausalPredictions(this);
     this.ablation = new HeadAblation(this);
-    this.guesses = new PredictionPane(this);
+    this.predictionPane = new PredictionPane(this);
     this.buildTextPanes({
       how: `${HIDE_HELP}${this.document.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
-      prediction: [this.guesses.element],
+      prediction: [this.predictionPane.element],
     });
     this.showExamples(fillExamples(this));
     this.open();
@@ -98,16 +98,16 @@ export class FillStudio extends TextStudio {
     return segment.unknown && this.textOf(segment) === segment.text;
   }
 
-  /** Choose the masked word whose guesses are shown. @param {number} i */
-  chooseGap(i) {
-    this.guesses.word = i;
-    this.guesses.show();
+  /** Choose the masked word whose predictions are shown. @param {number} i */
+  chooseMaskedWord(i) {
+    this.predictionPane.word = i;
+    this.predictionPane.show();
     this.showModel();
   }
 
-  /** The query: the word under the pointer, else the masked word whose guesses are shown. */
+  /** The query: the word under the pointer, else the masked word whose predictions are shown. */
   get row() {
-    const { current } = this.guesses;
+    const { current } = this.predictionPane;
     if (this.pointed !== null || !current || this.startSegments !== this.words.segments) return super.row;
     return this.starts[current.i];
   }
@@ -117,9 +117,10 @@ export class FillStudio extends TextStudio {
     const places = this.placesOf(this.segments[i]);
     const { masked, filled } = this;
     const hidden = places.some((place) => masked.has(place));
-    if (hidden && this.gaps.some((gap) => gap.i === i) && this.guesses.current?.i !== i) return this.chooseGap(i);
+    if (hidden && this.maskedWords.some((maskedWord) => maskedWord.i === i) && this.predictionPane.current?.i !== i)
+      return this.chooseMaskedWord(i);
     const others = [...masked].filter((place) => !places.includes(place));
-    this.guesses.word = i;
+    this.predictionPane.word = i;
     const shows = hidden && !places.some((place) => filled.has(place));
     return this.change({
       masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
@@ -138,15 +139,15 @@ export class FillStudio extends TextStudio {
   async show(isCurrent) {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
-    this.guesses.show();
+    this.predictionPane.show();
     const { compare_with: model } = this.document;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
-    this.guesses.show();
+    this.predictionPane.show();
     this.frame.updateTable();
   }
 
-  /** The predictions for each masked word. @returns {Gap[]} */
-  get gaps() {
+  /** The predictions for each masked word. @returns {MaskedWord[]} */
+  get maskedWords() {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];
     const front = this.special.before.length;
@@ -165,7 +166,7 @@ export class FillStudio extends TextStudio {
 
   showSource() {
     super.showSource();
-    const chosen = this.gaps.length > 1 ? this.guesses.current?.i : undefined;
+    const chosen = this.maskedWords.length > 1 ? this.predictionPane.current?.i : undefined;
     this.words.spans.forEach((span, i) => span.classList.toggle("chosen", i === chosen));
   }
 
@@ -176,15 +177,15 @@ export class FillStudio extends TextStudio {
   /** @param {HeadAddress} head */
   describeAblation(head) {
     const { answer } = this;
-    const [guess] = this.guesses.current?.both ?? [];
-    if (!answer || !guess) return "";
+    const [prediction] = this.predictionPane.current?.both ?? [];
+    if (!answer || !prediction) return "";
     const { ids } = answer;
-    const [id] = topK(guess.probabilities, 1);
-    const place = guess.place + this.special.before.length;
+    const [id] = topK(prediction.probabilities, 1);
+    const place = prediction.place + this.special.before.length;
     return this.ablation.describe(head, {
       key: `${place} ${ids}`,
       name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
-      probability: guess.probabilities[id],
+      probability: prediction.probabilities[id],
       ask: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
         return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
@@ -221,36 +222,36 @@ export class FillStudio extends TextStudio {
   }
 
   /** The likeliest words of each place, with the name of their table. */
-  get guessTables() {
-    return this.gaps.flatMap((gap) => {
-      const { segment, both, left } = gap;
-      const top = this.guesses.sharedWords(gap);
+  get predictionTables() {
+    return this.maskedWords.flatMap((maskedWord) => {
+      const { segment, both, left } = maskedWord;
+      const top = this.predictionPane.sharedWords(maskedWord);
       return [
         ...both.map(({ probabilities, baseline }) => ({
           name: `${segment.text}, both sides`,
-          rows: guessesOf({ probabilities, baseline, tokenizer: this.tokenizer }, top),
+          rows: predictionRows({ probabilities, baseline, tokenizer: this.tokenizer }, top),
         })),
         ...(left && "probabilities" in left
-          ? [{ name: `${segment.text}, left side`, rows: guessesOf(left, top) }]
+          ? [{ name: `${segment.text}, left side`, rows: predictionRows(left, top) }]
           : []),
       ];
     });
   }
 
   panels() {
-    return this.answer ? this.guessTables.map(({ name, rows }) => probabilitiesPanel(name, "guess", rows)) : null;
+    return this.answer ? this.predictionTables.map(({ name, rows }) => probabilitiesPanel(name, "guess", rows)) : null;
   }
 
   /** @returns {Drawing} */
   get drawing() {
     const { theme } = this.frame;
-    const tables = this.answer ? this.guessTables : [];
-    const draw = (/** @type {Pen} */ pen) => drawGuesses(pen, theme, tables, 0);
-    return stacked([this.words.drawing, { width: 420, height: guessesHeight(tables), draw }]);
+    const tables = this.answer ? this.predictionTables : [];
+    const draw = (/** @type {Pen} */ pen) => drawPredictions(pen, theme, tables, 0);
+    return stacked([this.words.drawing, { width: 420, height: predictionsHeight(tables), draw }]);
   }
 }
 
-const FILL_KEYS = [
+const FILL_SHORTCUTS = [
   ["arrows, Home, End", "in the text: from word to word"],
   ["Enter, Space", "hide a word, or show it"],
   ["Enter", "on a guess: put it in; on a head: switch it off"],

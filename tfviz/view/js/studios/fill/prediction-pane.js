@@ -3,18 +3,18 @@
 
 import { focusedIn, h, tabs } from "../../base/elements.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
-import { guessBars, likeliest, sideTitle } from "./predictions.js";
-import { guessText, idsOrNull } from "./causal-predictions.js";
+import { predictionBars, likeliest, sideTitle } from "./predictions.js";
+import { predictionText, idsOrNull } from "./causal-predictions.js";
 import { joinPresent } from "../small-elements.js";
 
-/** @import { FillStudio, Gap } from "./fill-studio.js" */
+/** @import { FillStudio, MaskedWord } from "./fill-studio.js" */
 
 const LEFT_ONLY = "Left side only";
-const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its guesses
+const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its predictions
 
 /** A pane of bars, which put a predicted word into the text when they are pressed. */
 export class PredictionPane {
-  /** @type {number | null} the word whose guesses are shown */
+  /** @type {number | null} the word whose predictions are shown */
   word = null;
 
   /** @param {FillStudio} studio */
@@ -23,31 +23,31 @@ export class PredictionPane {
     this.element = h("div", { class: "guesses" });
   }
 
-  /** The hidden word whose guesses are shown: the first, unless another was chosen. @returns {Gap | null} */
+  /** The hidden word whose predictions are shown: the first, unless another was chosen. @returns {MaskedWord | null} */
   get current() {
-    const { gaps } = this.studio;
-    return gaps.find(({ i }) => i === this.word) ?? gaps[0] ?? null;
+    const { maskedWords } = this.studio;
+    return maskedWords.find(({ i }) => i === this.word) ?? maskedWords[0] ?? null;
   }
 
   show() {
-    const { gaps } = this.studio;
+    const { maskedWords } = this.studio;
     const at = Math.max(
       0,
-      gaps.findIndex(({ i }) => i === this.word),
+      maskedWords.findIndex(({ i }) => i === this.word),
     );
     /** @type {[number, string][]} */
-    const names = gaps.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
+    const names = maskedWords.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
     const choose = (/** @type {number} */ place) => {
-      this.studio.chooseGap(gaps[place].i);
+      this.studio.chooseMaskedWord(maskedWords[place].i);
     };
-    const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
-    const none = h("p", { class: "soft" }, "No word is hidden.");
-    const parts = gaps.length ? [...which, this.gapElement(gaps[at])] : [none];
+    const which = maskedWords.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
+    const none = h("p", { class: "muted" }, "No word is hidden.");
+    const parts = maskedWords.length ? [...which, this.wordElement(maskedWords[at])] : [none];
     this.keepFocus(() => this.element.replaceChildren(...parts));
   }
 
   /**
-   * Keep the focus on the chosen tab or guess, although `act` replaces their elements.
+   * Keep the focus on the chosen tab or prediction, although `act` replaces their elements.
    * @param {() => void} act
    */
   keepFocus(act) {
@@ -60,24 +60,24 @@ export class PredictionPane {
     /** @type {HTMLElement | undefined} */ (tab ?? buttons()[at])?.focus();
   }
 
-  /** @param {Gap} gap */
-  gapElement(gap) {
+  /** @param {MaskedWord} maskedWord */
+  wordElement(maskedWord) {
     const { studio } = this;
-    const { segment, both } = gap;
+    const { segment, both } = maskedWord;
     const name = quotedExcerpt(segment.text, 30);
     const marked = studio.edits.length ? "the line: with all heads on" : "";
-    const top = this.sharedWords(gap);
+    const top = this.sharedWords(maskedWord);
     const parts = both.map(({ place, probabilities, baseline }) => {
       const original = segment.ids[place - segment.at];
       const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
       const takes = (/** @type {number} */ id) => () => studio.take(place, id);
-      return guessBars(
+      return predictionBars(
         ["Both sides", joinPresent([piece, marked], " ")],
         { probabilities, baseline, tokenizer: studio.tokenizer },
         { typed: original, takes, top },
       );
     });
-    if (studio.document.compare_with) parts.push(this.leftBars(gap, top));
+    if (studio.document.compare_with) parts.push(this.leftBars(maskedWord, top));
     const isPair = both.length === 1 && parts.length === 2;
     const sides = joinPresent(["sides", isPair && "two-sided", top && "butterfly"], " ");
     return h(
@@ -90,8 +90,8 @@ export class PredictionPane {
 
   /**
    * Return the words that one of the two models finds likeliest, and the word as typed, in the order of the larger
-   * probability; null if the models do not guess the same single token.
-   * @param {Gap} gap
+   * probability; null if the models do not predict the same single token.
+   * @param {MaskedWord} maskedWord
    * @returns {number[] | null}
    */
   sharedWords({ segment, both, left }) {
@@ -101,11 +101,11 @@ export class PredictionPane {
     return [...new Set([...top, segment.ids[place - segment.at]])];
   }
 
-  /** @param {Gap} gap @param {number[] | null} top the words to show, if not the likeliest */
+  /** @param {MaskedWord} maskedWord @param {number[] | null} top the words to show, if not the likeliest */
   leftBars({ segment, both, left }, top) {
     const { studio } = this;
     const remark = (/** @type {string} */ text) =>
-      h("div", { class: "shares left-only" }, sideTitle([LEFT_ONLY, text]));
+      h("div", { class: "bar-list left-only" }, sideTitle([LEFT_ONLY, text]));
     if (left === undefined) return remark("…");
     if (left === null) return remark("nothing stands there");
     if ("problem" in left) return remark(left.problem);
@@ -113,11 +113,17 @@ export class PredictionPane {
     const [typed] = idsOrNull(tokenizer, segment.leadingSpace + segment.text) ?? [];
     const takes = (/** @type {number} */ id) => {
       const ids =
-        tokenizer === studio.tokenizer ? [id] : (idsOrNull(studio.tokenizer, guessText(segment, tokenizer, id)) ?? []);
+        tokenizer === studio.tokenizer
+          ? [id]
+          : (idsOrNull(studio.tokenizer, predictionText(segment, tokenizer, id)) ?? []);
       return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
-    const list = guessBars([LEFT_ONLY, after], { probabilities, baseline: null, tokenizer }, { typed, takes, top });
+    const list = predictionBars(
+      [LEFT_ONLY, after],
+      { probabilities, baseline: null, tokenizer },
+      { typed, takes, top },
+    );
     list.classList.add("left-only");
     return list;
   }

@@ -12,20 +12,20 @@ import { bars, drawProbabilities, othersRow, probabilitiesHeight, withoutTiny } 
 /** @import { Pen, Tokenizer } from "../../types.js" */
 /** @import { ProbabilityRow } from "../probability-bars.js" */
 /**
- * @typedef {{ probabilities: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Guesses baseline: with all
+ * @typedef {{ probabilities: Float64Array, baseline?: Float64Array | null, tokenizer: Tokenizer }} Predictions baseline: with all
  *   heads on
- * @typedef {{ name: string, rows: ProbabilityRow[] }} GuessTable
+ * @typedef {{ name: string, rows: ProbabilityRow[] }} PredictionTable
  */
 
-export const MAX_GUESSES = 7; // for each hidden place
+export const MAX_PREDICTIONS = 7; // for each hidden place
 const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
 /** @param {NumberList} probabilities */
-export const likeliest = (probabilities) => withoutTiny(topK(probabilities, MAX_GUESSES), probabilities);
+export const likeliest = (probabilities) => withoutTiny(topK(probabilities, MAX_PREDICTIONS), probabilities);
 
-/** @param {Guesses} guesses @param {number[] | null} [top] the words, if not the likeliest @returns {ProbabilityRow[]} */
-export const guessesOf = ({ probabilities, baseline = null, tokenizer }, top) =>
+/** @param {Predictions} predictions @param {number[] | null} [top] the words, if not the likeliest @returns {ProbabilityRow[]} */
+export const predictionRows = ({ probabilities, baseline = null, tokenizer }, top) =>
   (top ?? likeliest(probabilities)).map((id) => ({
     name: tokenizer.tokens([id])[0],
     probability: probabilities[id],
@@ -35,11 +35,15 @@ export const guessesOf = ({ probabilities, baseline = null, tokenizer }, top) =>
 /**
  * Return the likeliest words of one place, and the word that was typed, as bars to press.
  * @param {[name: string, remark: string]} heading
- * @param {Guesses} guesses
+ * @param {Predictions} predictions
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null, top?: number[] | null }} options
- *   takes: returns the action that fills a guess in; top: the words to show, if not the likeliest
+ *   takes: returns the action that fills a prediction in; top: the words to show, if not the likeliest
  */
-export function guessBars(heading, { probabilities, baseline = null, tokenizer }, { typed, takes, top: given = null }) {
+export function predictionBars(
+  heading,
+  { probabilities, baseline = null, tokenizer },
+  { typed, takes, top: given = null },
+) {
   const top = given ?? likeliest(probabilities);
   const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
   const rows = [
@@ -57,20 +61,20 @@ export function guessBars(heading, { probabilities, baseline = null, tokenizer }
   ];
   const buttons = bars(rows);
   if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
-  return h("div", { class: "shares" }, sideTitle(heading), ...buttons);
+  return h("div", { class: "bar-list" }, sideTitle(heading), ...buttons);
 }
 
-/** Make the title of a list of guesses: what was read. @param {[name: string, remark: string]} heading */
+/** Make the title of a list of predictions: what was read. @param {[name: string, remark: string]} heading */
 export const sideTitle = ([name, remark]) => h("span", { class: "side-title" }, h("b", {}, name), remark);
 
-/** @param {GuessTable} table */
+/** @param {PredictionTable} table */
 const heightOf = ({ rows }) => HEADING_HEIGHT + probabilitiesHeight(rows) + TABLE_GAP;
 
-/** @param {GuessTable[]} tables @returns pixels that `drawGuesses` takes */
-export const guessesHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
+/** @param {PredictionTable[]} tables @returns pixels that `drawPredictions` takes */
+export const predictionsHeight = (tables) => tables.reduce((sum, table) => sum + heightOf(table), 0);
 
-/** Draw predictions as bars. @param {Pen} pen @param {Theme} theme @param {GuessTable[]} tables @param {number} top */
-export function drawGuesses(pen, theme, tables, top) {
+/** Draw predictions as bars. @param {Pen} pen @param {Theme} theme @param {PredictionTable[]} tables @param {number} top */
+export function drawPredictions(pen, theme, tables, top) {
   let y = top;
   for (const table of tables) {
     pen.text(0, y + 12, quotedExcerpt(table.name), { fill: theme.soft, size: 12 });

@@ -1,9 +1,8 @@
 // A component that shows the patches which the chosen head looks at most, as small pictures that can be hidden.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { percent } from "../../base/numbers.js";
 import { topPatches } from "./image-summary.js";
-import { button } from "../small-elements.js";
 
 /** @import { Profile } from "../../base/patch-grid.js" */
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */

@@ -1,19 +1,19 @@
 // The studio of an image classifier: patches that can be hidden, the effect of each patch, and heads that can be shown
 // and switched off.
 
-import { h, tabs } from "../../base/elements.js";
+import { button, h, tabs } from "../../base/elements.js";
 import { clamp, percent } from "../../base/numbers.js";
 import { capital, quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";
-import { HEAD_KEYS } from "../head-pane.js";
+import { HEAD_SHORTCUTS } from "../head-pane.js";
 import { PatchAttention } from "./patch-attention.js";
 import { HeadAblation } from "../head-ablation.js";
 import { effectSentence, attentionSentence, topPatches } from "./image-summary.js";
 import { LabelBars } from "./label-bars.js";
 import { imageExamples } from "./image-examples.js";
 import { softmax } from "../logits.js";
-import { button, note } from "../small-elements.js";
+import { note } from "../small-elements.js";
 import { PatchEffects } from "./patch-effects.js";
 import { PatchPane, scaleParts } from "./patch-pane.js";
 import { probabilitiesDrawing } from "../probability-bars.js";
@@ -38,8 +38,8 @@ const SHADE_OPTIONS = [
 
 /** A studio that shows the labels a model predicts for a picture. @extends {Studio<ClassifyImageDocument>} */
 export class ClassifyImageStudio extends Studio {
-  get keys() {
-    return IMAGE_KEYS;
+  get shortcuts() {
+    return IMAGE_SHORTCUTS;
   }
 
   /** @type {Answer | null} */
@@ -323,9 +323,9 @@ export class ClassifyImageStudio extends Studio {
   }
 }
 
-const IMAGE_KEYS = [
+const IMAGE_SHORTCUTS = [
   ["arrows, Home, End", "on the picture: from patch to patch"],
   ["Space", "hide a patch, or bring it back"],
   ["Esc", "point at no patch"],
-  HEAD_KEYS,
+  HEAD_SHORTCUTS,
 ];

@@ -16,7 +16,7 @@ export class LabelBars {
   /** @param {ClassifyImageStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    this.element = h("div", { class: "shares", role: "group", "aria-label": "Verdict: press a label to follow it" });
+    this.element = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict: press a label to follow it" });
   }
 
   /** The label that is followed, in quotes. */

@@ -48,7 +48,7 @@ export class PatchingAnswers {
     this.choice = h("div", { class: "answers" }, ...labels);
     this.note = h("small", {});
     this.list = h("div", {
-      class: "shares",
+      class: "bar-list",
       role: "group",
       "aria-label": "Next token: press one to make it an answer",
     });

@@ -1,11 +1,8 @@
 // Runs of patching whose model stays in Python, which takes both texts and the place: no activation leaves the kernel.
 
-import { PatchingRuns, textsTensor } from "./patching-runs.js";
+import { KINDS, PatchingRuns, textsTensor } from "./patching-runs.js";
 
-/** @import { Kind, Pair, PatchTarget, Request } from "./patching-runs.js" */
-
-/** @type {Kind[]} the kinds of places, as Python numbers them */
-const TABLES = ["streams", "heads"];
+/** @import { Pair, PatchTarget, Request } from "./patching-runs.js" */
 
 /** A component that has the kernel run a studio's model on two texts, patched or not. */
 export class PatchingKernelRuns extends PatchingRuns {
@@ -16,6 +13,6 @@ export class PatchingKernelRuns extends PatchingRuns {
 
   /** @param {Pair} pair @param {PatchTarget} place @returns {Request} */
   patchedRequest({ ids }, [kind, layer, at]) {
-    return ["patch", { texts: textsTensor(ids), place: { shape: [3], data: [TABLES.indexOf(kind), layer, at] } }];
+    return ["patch", { texts: textsTensor(ids), place: { shape: [3], data: [KINDS.indexOf(kind), layer, at] } }];
   }
 }

@@ -5,7 +5,7 @@ import { LruCache } from "../lru-cache.js";
 
 /** @import { PatchDocument } from "../../documents.js" */
 /** @import { Run } from "../write/language-model-reader.js" */
-/** @typedef {"streams" | "heads"} Kind the residual stream before each layer, or the output of each head */
+/** @typedef {(typeof KINDS)[number]} Kind the residual stream before each layer, or the output of each head */
 /** @typedef {[kind: Kind, layer: number, at: number]} PatchTarget at: the position, or the head */
 /** @typedef {{ shape: number[], data: Float32Array }} Activations */
 /** @typedef {{ logits: Float32Array, streams: Activations, heads: Activations }} UnpatchedRun */
@@ -18,6 +18,7 @@ import { LruCache } from "../lru-cache.js";
  * @property {UnpatchedRun} corrupt
  */
 
+export const KINDS = /** @type {const} */ (["streams", "heads"]); // of places and of tables, as Python numbers them
 const MAX_CACHED_LOGITS = 32e6; // logits of patched runs that are kept, in all
 
 /** A component that runs a studio's model on two texts, patched or not, and remembers what it said. */

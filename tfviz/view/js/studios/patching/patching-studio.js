@@ -1,7 +1,7 @@
 // The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
 // hold what that changes, place by place.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { formatCount } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
@@ -9,10 +9,10 @@ import { changeText, patchedText, scaleText, unpatchedText } from "./patching-de
 import { PatchingSweep } from "./patching-sweep.js";
 import { PatchingGauge } from "./patching-gauge.js";
 import { PatchingKernelRuns } from "./patching-kernel-runs.js";
-import { answersOf, PatchingRuns } from "./patching-runs.js";
+import { answersOf, KINDS, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
 import { PatchingTexts } from "./patching-texts.js";
-import { button, pane } from "../small-elements.js";
+import { pane } from "../small-elements.js";
 import { Studio } from "../studio.js";
 import { stacked, textDrawing } from "../text/text-drawing.js";
 import CSS from "./patching.css";
@@ -23,13 +23,10 @@ import CSS from "./patching.css";
 /** @import { Kind, Pair, PatchTarget } from "./patching-runs.js" */
 /** @import { StudioArguments } from "../studio.js" */
 
-/** @type {Kind[]} */
-const KINDS = ["streams", "heads"];
-
 /** A studio that patches a language model. @extends {Studio<PatchDocument>} */
 export class PatchingStudio extends Studio {
-  get keys() {
-    return KEYS;
+  get shortcuts() {
+    return SHORTCUTS;
   }
 
   get clearedChoices() {
@@ -43,7 +40,7 @@ export class PatchingStudio extends Studio {
   /** @type {Float32Array | null} the logits of the patched run */
   patchedLogits = null;
   /** What the pointer or the cursor is at, in words. */
-  reading = h("p", { class: "soft how-to", role: "status" });
+  reading = h("p", { class: "muted how-to", role: "status" });
   sentence = h("p", {});
   remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
   gauge = new PatchingGauge();
@@ -94,11 +91,11 @@ export class PatchingStudio extends Studio {
       ...tables,
     );
     const bars = pane("prediction", "What comes next?", null, this.next.element);
-    const under = h("div", { class: "under" }, this.sentence, this.remover);
+    const summary = h("div", { class: "studio-summary" }, this.sentence, this.remover);
     const panes = h("div", { class: "stage panes patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
     frame.body.append(this.examples);
-    frame.showStage(h("div", { class: "sheet" }, panes, under), "");
+    frame.showStage(h("div", { class: "sheet" }, panes, summary), "");
   }
 
   /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
@@ -290,7 +287,7 @@ export class PatchingStudio extends Studio {
   }
 }
 
-const KEYS = [
+const SHORTCUTS = [
   ["arrows, Enter", "in a table: to another cell, patch there"],
   ["Escape", "in a table: take the patch away"],
   ["+ − 0", "in a table: closer, farther, all"],

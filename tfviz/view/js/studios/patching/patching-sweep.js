@@ -1,12 +1,12 @@
 // Filling a table of patching: all of its cells are computed, one after another, until that is stopped.
 
+import { KINDS } from "./patching-runs.js";
+
 /** @import { Kind, Pair } from "./patching-runs.js" */
 /** @import { PatchingStudio } from "./patching-studio.js" */
 
 const REDRAW_INTERVAL = 120; // milliseconds between two drawings of a table that is being filled
 const MAX_AUTOMATIC_TIME = 6000; // milliseconds: what takes no longer is computed before the reader asks for it
-/** @type {Kind[]} */
-const KINDS = ["streams", "heads"];
 
 /** Computes the cells of one table at a time. */
 export class PatchingSweep {

@@ -1,10 +1,9 @@
 // The tables of patching: what each layer's residual stream does at each position, and what each head does. A cell that
 // is pressed is patched; each table can be filled.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { ABSENT, Grid, MAX_NUMBERED_CELLS, ALLOWED } from "../../base/grid.js";
-import { HeadStage } from "../../stages/head-stage.js";
-import { button } from "../small-elements.js";
+import { HeadStage } from "../../views/head-stage.js";
 
 /** @import { Theme } from "../../base/theme.js" */
 /** @import { Drawing, GridPanel } from "../../types.js" */
@@ -28,7 +27,7 @@ import { button } from "../small-elements.js";
 const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
 const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
 const CELLS = { streams: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
-const KEYS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
+const SHORTCUTS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
 const MIN_CELL_WIDTH = 36; // pixels of a cell with its number, at least
@@ -85,7 +84,7 @@ export class PatchingTable {
       { rows: [], cols: [], outlined },
       width,
     );
-    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${KEYS_HELP}`);
+    this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${SHORTCUTS_HELP}`);
   }
 
   /** Show how many cells are computed. @param {number} known @param {number} count @param {boolean} filling */
@@ -113,10 +112,7 @@ export class PatchingTable {
       height: height + title,
       draw: (pen) => {
         pen.text(0, 8, TITLES[this.kind], { fill: theme.ink, bold: true });
-        const setOrigin = pen.setOrigin.bind(pen);
-        pen.setOrigin = (x, y) => setOrigin(x, y + title);
-        draw(pen);
-        pen.setOrigin = setOrigin;
+        pen.drawAt(0, title, () => draw(pen));
       },
     };
   }

@@ -1,6 +1,6 @@
 // Drawings of a studio's parts for a file: a text as the browser has laid it out, parts one below another or side by side.
 
-import { Heatmap } from "../../stages/heatmap.js";
+import { Heatmap } from "../../views/heatmap.js";
 
 /** @import { Grid } from "../../base/grid.js" */
 /** @import { Theme } from "../../base/theme.js" */
@@ -8,7 +8,7 @@ import { Heatmap } from "../../stages/heatmap.js";
 
 const PART_GAP = 18; // between two parts
 const MAX_MAP_WIDTH = 420; // of a head's map
-const BAR_HEIGHT = 14; // of the highest bar under a token, as in studio.css
+const BAR_HEIGHT = 14; // of the highest bar under a token, as in model.css
 const LETTER_WIDTH = 7; // at most, of small text
 
 /**
@@ -62,11 +62,7 @@ export function stacked(parts) {
     return { part, y };
   });
   const draw = (/** @type {Pen} */ pen) => {
-    for (const { part, y } of placed) {
-      pen.setOrigin(0, y);
-      part.draw(pen);
-    }
-    pen.setOrigin(0, 0);
+    for (const { part, y } of placed) pen.drawAt(0, y, () => part.draw(pen));
   };
   return { width: Math.max(0, ...parts.map(({ width }) => width)), height: height - PART_GAP, draw };
 }
@@ -76,9 +72,7 @@ export function besideEachOther(left, right) {
   const x = left.width + 2 * PART_GAP;
   const draw = (/** @type {Pen} */ pen) => {
     left.draw(pen);
-    pen.setOrigin(x, 0);
-    right.draw(pen);
-    pen.setOrigin(0, 0);
+    pen.drawAt(x, 0, () => right.draw(pen));
   };
   return { width: x + right.width, height: Math.max(left.height, right.height), draw };
 }

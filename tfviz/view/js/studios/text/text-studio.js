@@ -1,11 +1,10 @@
 // The base class of studios of one text: a field to type it, its words as buttons below, and the model's predictions
 // for it.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
-import { button } from "../small-elements.js";
 import { SpecialTokens } from "./special-tokens.js";
 import { Studio } from "../studio.js";
 import { ReadableText } from "./readable-text.js";
@@ -118,7 +117,7 @@ export class TextStudio extends Studio {
     const text = [
       this.words.element,
       this.field,
-      h("p", { class: "soft" }, how),
+      h("p", { class: "muted" }, how),
       ...legend,
       h("div", { class: "foot" }, buttons),
     ];

@@ -26,7 +26,7 @@ export class WordList {
   /** @param {string} help the help text of the list @param {WordHandlers} handlers */
   constructor(help, handlers) {
     this.handlers = handlers;
-    this.element = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
+    this.element = h("p", { class: "sentence word-list", role: "group", "aria-label": help, dir: "auto" });
     followPointer(
       this.element,
       (event) => handlers.point(this.indexOf(event)),

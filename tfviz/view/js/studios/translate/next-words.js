@@ -24,7 +24,7 @@ export class NextWords {
     this.suppressed = suppressed;
     this.force = force;
     this.element = h("div", {
-      class: "shares",
+      class: "bar-list",
       role: "group",
       "aria-label": "What could stand here: press one to force it",
     });

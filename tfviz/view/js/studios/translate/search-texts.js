@@ -1,11 +1,10 @@
 // A component that lists the texts of a beam search, best first, as buttons and as a table.
 
-import { h } from "../../base/elements.js";
+import { button, h } from "../../base/elements.js";
 import { formatFixed } from "../../base/numbers.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
 import { tableElement } from "../../controls/table.js";
 import { scoreOf } from "./beam-search.js";
-import { button } from "../small-elements.js";
 
 /** @import { Tokenizer } from "../../types.js" */
 /** @import { Hypothesis } from "./beam-search.js" */

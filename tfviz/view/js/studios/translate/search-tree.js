@@ -1,13 +1,13 @@
 // A component that draws a beam search as a tree: a column for each step, the best text on top, and a button for each
 // word.
 
-import { focusedIn, h } from "../../base/elements.js";
+import { button, focusedIn, h } from "../../base/elements.js";
 import { consume } from "../../base/events.js";
 import { formatFixed } from "../../base/numbers.js";
 import { CanvasPen, textWidth } from "../../base/pen.js";
 import { label } from "../../base/visible-text.js";
 import { ranksUpTo, scoreOf } from "./beam-search.js";
-import { button, joinPresent } from "../small-elements.js";
+import { joinPresent } from "../small-elements.js";
 import { isSpecial, tokenPhrase, withoutSpace } from "../../base/token-names.js";
 
 /** @import { Hypothesis } from "./beam-search.js" */

@@ -4,7 +4,7 @@
 import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_HYPOTHESIS, logProbabilities } from "./beam-search.js";
-import { querySentence } from "../../stages/head-summary.js";
+import { querySentence } from "../../views/head-summary.js";
 import { HeadAblation } from "../head-ablation.js";
 import { topK } from "../logits.js";
 import { tokenPhrase } from "../../base/token-names.js";
@@ -29,8 +29,8 @@ const DRAW_INTERVAL = 50; // milliseconds between two drawings of a running sear
 
 /** A studio that shows how a model translates a sentence. @extends {Studio<TranslateDocument>} */
 export class TranslateStudio extends Studio {
-  get keys() {
-    return TRANSLATE_KEYS;
+  get shortcuts() {
+    return TRANSLATE_SHORTCUTS;
   }
 
   get clearedChoices() {
@@ -361,7 +361,7 @@ export class TranslateStudio extends Studio {
   }
 }
 
-const TRANSLATE_KEYS = [
+const TRANSLATE_SHORTCUTS = [
   ["Alt+S, Alt+R, Alt+B", "a step of the search, run or stop, a step back"],
   ["arrows, Enter", "in the translation: move, choose a place; in the tree: move, look at a text"],
   ["Enter", "on a word that could stand there: force it; on a head: switch it off"],

@@ -1,11 +1,11 @@
 // The elements of the translation studio: source sentence, translation, alternative words, and the search as a tree.
 
-import { h, slider } from "../../base/elements.js";
+import { button, h, slider } from "../../base/elements.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { formatFixed, percent } from "../../base/numbers.js";
 import { logProbabilities, scoreOf } from "./beam-search.js";
 import { NextWords } from "./next-words.js";
-import { button, note } from "../small-elements.js";
+import { note } from "../small-elements.js";
 import { SearchTexts } from "./search-texts.js";
 import { SearchTree } from "./search-tree.js";
 import { SourceText } from "./source-text.js";
@@ -49,7 +49,7 @@ export class TranslationView {
     this.cost = h("p", { class: "cost" });
     this.runButton = button("▶ Translate", () => studio.toggle(), {
       title: "to the end, or stop (Alt+R)",
-      class: "go",
+      class: "primary",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     this.next = new NextWords(tokenizer, document.suppressed, (id) => studio.force(id));

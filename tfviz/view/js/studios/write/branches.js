@@ -1,9 +1,9 @@
 // A component that lists the texts written so far as buttons, which return to them.
 
-import { focusedIn, h } from "../../base/elements.js";
+import { button, focusedIn, h } from "../../base/elements.js";
 import { formatCount } from "../../base/numbers.js";
 import { truncate } from "../../base/visible-text.js";
-import { button, note } from "../small-elements.js";
+import { note } from "../small-elements.js";
 
 const MAX_BRANCH_LENGTH = 24; // letters
 

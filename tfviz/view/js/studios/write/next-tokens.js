@@ -38,7 +38,7 @@ export class NextTokens {
     this.store = store;
     this.take = take;
     this.line = new ThresholdLine({ name: "How many tokens may be drawn", cut: (count) => this.cut(count) });
-    this.rows = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
+    this.rows = h("div", { class: "bar-list", role: "group", "aria-label": "Next token: press one to take it" });
     this.note = h("small", {});
     this.element = h("div", {}, this.note, this.rows);
     this.kind = store.get("top_p") < 1 && !store.get("top_k") ? "top_p" : "top_k";

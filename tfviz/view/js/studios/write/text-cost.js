@@ -22,8 +22,8 @@ const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the 
 const meanCost = (logits, { ids, vocabSize }) =>
   tokenCosts(logits, ids, vocabSize).reduce((a, b) => a + b) / (ids.length - 1);
 
-/** The number of equally likely tokens among which a choice would cost as much. @param {number} cost */
-const choices = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
+/** The perplexity in words: the number of equally likely tokens among which a guess would cost as much. @param {number} cost */
+const perplexity = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
 
 /**
  * Say among how many equally likely tokens a guess would cost as much; no guess among all costs more than their logarithm.
@@ -31,22 +31,22 @@ const choices = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
  * @param {number} vocabSize
  * @param {string} unit
  */
-export function guessWords(cost, vocabSize, unit) {
+export function perplexityText(cost, vocabSize, unit) {
   const all = formatCount(vocabSize, unit);
   if (cost > Math.log(vocabSize)) return `worse than guessing among all ${all}`;
-  return `like guessing among ${choices(cost)} of ${all}`;
+  return `like guessing among ${perplexity(cost)} of ${all}`;
 }
 
 /**
- * Compare two costs as `guessWords` does, after a colon; empty if one is worse than a guess among all.
+ * Compare two costs as `perplexityText` does, after a colon; empty if one is worse than a guess among all.
  * @param {number} cost
  * @param {number} other
  * @param {number} vocabSize
  * @param {string} unit
  */
-export function guessComparison(cost, other, vocabSize, unit) {
+export function perplexityComparison(cost, other, vocabSize, unit) {
   if (Math.max(cost, other) > Math.log(vocabSize)) return "";
-  return `: like guessing among ${choices(cost)} ${unit}s instead of ${choices(other)}`;
+  return `: like guessing among ${perplexity(cost)} ${unit}s instead of ${perplexity(other)}`;
 }
 
 /** @param {string} unit */
@@ -95,7 +95,7 @@ export class TextCost {
     const { ids, logits, unedited, vocabSize } = answer;
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
-    if (!unedited) return `${this.words(cost)}: ${guessWords(cost, vocabSize, this.studio.unit)}`;
+    if (!unedited) return `${this.words(cost)}: ${perplexityText(cost, vocabSize, this.studio.unit)}`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
   }
@@ -128,9 +128,9 @@ export class TextCost {
   compare(now, other, vocabSize, isOff) {
     const { unit } = this.studio;
     if (!isOff)
-      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${guessComparison(other, now, vocabSize, unit)}.`;
+      return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${perplexityComparison(other, now, vocabSize, unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
-    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${guessComparison(now, other, vocabSize, unit)}.${note}`;
+    return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${perplexityComparison(now, other, vocabSize, unit)}.${note}`;
   }
 
   /** @param {string} key @param {HeadAddress} place @param {Answer} answer */

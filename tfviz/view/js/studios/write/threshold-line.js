@@ -14,7 +14,7 @@ export class ThresholdLine {
     this.words = h("span", {});
     this.element = h(
       "div",
-      { class: "cut", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
+      { class: "threshold", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
       this.words,
     );
     this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
@@ -59,7 +59,7 @@ export class ThresholdLine {
     event.preventDefault();
     element.focus();
     element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
-      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".share")];
+      const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".bar-row")];
       const place = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
         return top + height / 2 < clientY;

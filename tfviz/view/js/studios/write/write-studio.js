@@ -1,7 +1,7 @@
 // The studio of a language model: a text that can be edited and continued, the next token to choose, and heads that can
 // be shown and switched off.
 
-import { focusedIn, h, slider } from "../../base/elements.js";
+import { button, focusedIn, h, slider } from "../../base/elements.js";
 import { shortcuts } from "../../base/events.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { formatCount, formatFixed } from "../../base/numbers.js";
@@ -9,8 +9,8 @@ import { Branches } from "./branches.js";
 import { contextStart, LanguageModelReader, readingKey } from "./language-model-reader.js";
 import { animateTravel } from "../animation.js";
 import { NextTokens } from "./next-tokens.js";
-import { HEAD_KEYS } from "../head-pane.js";
-import { button, joinPresent } from "../small-elements.js";
+import { HEAD_SHORTCUTS } from "../head-pane.js";
+import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
@@ -30,8 +30,8 @@ import { WritingLoop } from "./writing-loop.js";
 
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
 export class WriteStudio extends Studio {
-  get keys() {
-    return WRITE_KEYS;
+  get shortcuts() {
+    return WRITE_SHORTCUTS;
   }
 
   get clearedChoices() {
@@ -44,7 +44,7 @@ export class WriteStudio extends Studio {
   answerInput = null;
   /** @type {Answer | null} whose maps are shown */
   mappedAnswer = null;
-  runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "go" });
+  runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "primary" });
   next = new NextTokens(this.tokenizer, this.store, (id) => this.take(id));
   temperature = slider("Temperature", {
     min: 0,
@@ -266,10 +266,10 @@ export class WriteStudio extends Studio {
   }
 }
 
-const WRITE_KEYS = [
+const WRITE_SHORTCUTS = [
   ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
   ["arrows in the text", "what the chosen head looks at from there"],
-  HEAD_KEYS,
+  HEAD_SHORTCUTS,
   ["Enter", "on a next token: take it"],
   ["arrows", "on the dashed line: keep fewer or more"],
   ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],

@@ -19,7 +19,7 @@ import { wordList } from "./shaded-words.js";
 /** @import { NeuronContent } from "./neuron-drawing.js" */
 
 const MAX_KEYS = 60; // that are drawn
-const KEYS = [
+const SHORTCUTS = [
   ["arrows", "in the text: the next word; in the drawing: another key, another dimension"],
   ["Home, End", "in the text: the first word, the last"],
 ];
@@ -41,7 +41,7 @@ export class Neurons {
     this.document = source.document;
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: KEYS,
+      shortcuts: SHORTCUTS,
       grids: () => this.panels,
       drawing: () => this.drawing,
       tables: () => this.panels.map(table),
@@ -57,7 +57,7 @@ export class Neurons {
       hover: true,
     });
     this.spans = spans;
-    this.note = h("p", { class: "soft" });
+    this.note = h("p", { class: "muted" });
     this.stage = h("div", { class: "stage neurons" }, element, this.canvas, this.note);
     this.layerChoice = this.choice("Layer", layers.length, "layer");
     this.headChoice = this.choice("Head", layers[0].queries.length, "head");

@@ -1,6 +1,6 @@
 // Buttons that find heads by what they do, as the example buttons of a studio do.
 
-import { h } from "../base/elements.js";
+import { button, h } from "../base/elements.js";
 import { formatCount } from "../base/numbers.js";
 import { headsByKind } from "./head-summary.js";
 
@@ -33,6 +33,6 @@ export class HeadKinds {
   button({ name, heads }) {
     let next = 0;
     const onclick = () => this.select(...heads[next++ % heads.length]);
-    return h("button", { type: "button", onclick, title: formatCount(heads.length, "head") }, name);
+    return button(name, onclick, { title: formatCount(heads.length, "head") });
   }
 }

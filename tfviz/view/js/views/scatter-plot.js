@@ -27,7 +27,7 @@ const DOT_STYLES = {
 const HIT_RADIUS = 24; // a pointer selects a point within this distance
 
 /** A scatter plot that can be zoomed, moved and searched. */
-export class Points {
+export class ScatterPlot {
   /** @type {number | null} the point that is named below */
   cursor = null;
   width = 0;
@@ -42,7 +42,7 @@ export class Points {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { names, axes, data, labels, legend, marked } = source.document;
+    const { names, axes, data, labels: groupOf, legend, marked } = source.document;
     const values = source.numbers(data);
     this.store = store;
     this.range = source.document.range;
@@ -51,7 +51,7 @@ export class Points {
     this.axes = axes;
     this.values = values;
     this.groups = legend;
-    this.labels = labels;
+    this.groupOf = groupOf;
     this.marked = new Set(marked);
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
       scale: "diverging",
@@ -59,7 +59,7 @@ export class Points {
     });
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: POINT_KEYS,
+      shortcuts: POINT_SHORTCUTS,
       grids: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
       tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
@@ -155,7 +155,7 @@ export class Points {
     this.draw();
   }
 
-  /** @param {number} factor 0: all @param {number[]} [middle] */
+  /** @param {number} factor 0: all @param {number[]} [center] */
   zoom(factor, [x, y] = this.store.get("middle")) {
     const zoom = factor ? clamp(this.store.get("zoom") * factor, 1, 64) : 1;
     this.store.set({ zoom, middle: zoom === 1 ? [0.5, 0.5] : [x, y] });
@@ -177,13 +177,13 @@ export class Points {
     canvas.onwheel = (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
       event.preventDefault();
-      this.zoom(2 ** (-event.deltaY / 200), this.middle(event.offsetX, event.offsetY));
+      this.zoom(2 ** (-event.deltaY / 200), this.center(event.offsetX, event.offsetY));
     };
     canvas.onkeydown = (event) => {
       /** @type {Record<string, () => void>} */
       const acts = {
         " ": keep,
-        "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
+        "+": () => this.zoom(1.5, this.center(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
         Escape: () => this.store.set({ locked_rows: [] }),
@@ -201,7 +201,7 @@ export class Points {
    * @param {number} x
    * @param {number} y
    */
-  middle(x, y) {
+  center(x, y) {
     const { window, plane } = this;
     return [
       window.x + ((x - MARGINS.left) / plane.width) * window.side,
@@ -288,7 +288,7 @@ export class Points {
   /** @param {Pen} pen @param {number} point @param {Point} at @param {boolean} emphasized */
   drawDot(pen, point, [x, y], emphasized) {
     const { theme } = this.frame;
-    const group = this.labels[point] ?? -1;
+    const group = this.groupOf[point] ?? -1;
     const colour = group < 0 ? theme.soft : inkOf(theme, group);
     let { radius, alpha } = group < 0 ? DOT_STYLES.alone : DOT_STYLES.grouped;
     if (emphasized || this.marked.has(point)) ({ radius, alpha } = DOT_STYLES.strong);
@@ -299,9 +299,9 @@ export class Points {
   drawLegend(pen) {
     const { theme } = this.frame;
     let x = MARGINS.left - FRAME_PADDING + 4;
-    for (const [label, name] of this.groups) {
+    for (const [group, name] of this.groups) {
       const text = brief(name);
-      pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkOf(theme, label) });
+      pen.dot(x, 9, 4, { fill: group < 0 ? theme.soft : inkOf(theme, group) });
       pen.text(x + 8, 9, text, { fill: theme.soft, size: 12 });
       x += textWidth(text, 11) + 26;
     }
@@ -336,7 +336,7 @@ export class Points {
 const brief = (name) => truncate(name, 40).join("");
 const MAX_NAMES = 60;
 const MAX_DOTS = 2000; // names avoid at most so many points
-const POINT_KEYS = [
+const POINT_SHORTCUTS = [
   ["arrows", "to the next point that way"],
   ["Space", "keep or drop a name"],
   ["+ − 0", "closer, farther, all"],

@@ -34,7 +34,7 @@ export class Tables {
     this.tabs = source.document.tabs;
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: TABLE_KEYS,
+      shortcuts: TABLE_SHORTCUTS,
       grids: () => this.panels,
       drawing: () => this.stage?.drawing ?? null,
       tables: () => this.panels.map(table),
@@ -122,7 +122,7 @@ export class Tables {
   }
 }
 
-const TABLE_KEYS = [
+const TABLE_SHORTCUTS = [
   ["arrows", "move"],
   ["Space, C", "lock a row, a column"],
   ["+ − 0", "closer, farther, all"],

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { near, stub } from "./helpers.js";
 import { ABSENT, Grid } from "../../tfviz/view/js/base/grid.js";
 import { Store } from "../../tfviz/view/js/base/store.js";
-import { HeadChoice } from "../../tfviz/view/js/controls/head-choice.js";
+import { HeadSelection } from "../../tfviz/view/js/controls/head-selection.js";
 
 const WORDS = ["[CLS]", "un", "##do", "it"];
 // Two heads of two queries: the second of each pair of rows looks at one key only.
@@ -29,7 +29,7 @@ const STATE = {
   direction: "from",
 };
 
-/** The choice over parts of 2 layers and 2 heads; head 0 and 1 of any layer have the weights of HEADS. */
+/** The selection over parts of 2 layers and 2 heads; head 0 and 1 of any layer have the weights of HEADS. */
 function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
   const rows = WORDS.slice(1, 3);
   const source = {
@@ -43,7 +43,7 @@ function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
       source.head(part, layer, head),
     isPartial: (/** @type {number} */ _part, /** @type {number} */ layer) => layer === 1,
   };
-  return new HeadChoice(stub(source), new Store(stub({ ...STATE, ...state })));
+  return new HeadSelection(stub(source), new Store(stub({ ...STATE, ...state })));
 }
 
 /** @param {import("../../tfviz/view/js/types.js").AnyGrid} grid */
@@ -64,9 +64,9 @@ test("one head is shown, or those that are marked; numbers that are too large me
 });
 
 test("of a part that has its strongest keys only, no heads are combined and no keys hidden", async () => {
-  const choice = chosen({ selected_heads: [[0, 1]], hide_keys: "first" }, { parts: [{ top: 3 }] });
-  assert.deepEqual(choice.heads, [[0, 0]]);
-  assert.deepEqual((await choice.resolveGrids(0, true, false))[0].cols, WORDS);
+  const selection = chosen({ selected_heads: [[0, 1]], hide_keys: "first" }, { parts: [{ top: 3 }] });
+  assert.deepEqual(selection.heads, [[0, 0]]);
+  assert.deepEqual((await selection.resolveGrids(0, true, false))[0].cols, WORDS);
 });
 
 test("a part that is not there means the last; compared parts have the layers and heads that both have", () => {
@@ -102,8 +102,8 @@ test("a head has the colour of its number; heads of several layers that of their
 });
 
 test("locked rows and columns count only where the grid has them", async () => {
-  const choice = chosen({ locked_rows: [0, 2, -1], locked_columns: [3, 4] });
-  assert.deepEqual(choice.lockedIn(await choice.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
+  const selection = chosen({ locked_rows: [0, 2, -1], locked_columns: [3, 4] });
+  assert.deepEqual(selection.lockedIn(await selection.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
 });
 
 test("heads together are their mean or their maximum, apart they are as they are", async () => {
@@ -157,10 +157,10 @@ test("a head is looked at closely only where nothing changes it", () => {
 test("two captures stand side by side, with the second minus the first where they have the same size", async () => {
   const document = { arrange: "compare" };
   const parts = [{ name: "before" }, { name: "after" }];
-  const choice = chosen({}, { document, parts });
-  const { head } = choice.source;
-  choice.source.head = (part, layer) => head.call(choice.source, part, layer, part); // another head in each
-  const panels = await choice.panels(false);
+  const selection = chosen({}, { document, parts });
+  const { head } = selection.source;
+  selection.source.head = (part, layer) => head.call(selection.source, part, layer, part); // another head in each
+  const panels = await selection.panels(false);
   assert.deepEqual(
     panels.map(({ name }) => name),
     ["before", "after", "after − before"],
@@ -179,17 +179,17 @@ test("a step stands in the frame of the largest, absent where it has no words ye
     { rows: ["a"], cols: ["a", "b"] },
     { rows: ["a", "b"], cols: ["a", "b", "c"] },
   ];
-  const choice = chosen({}, { document: { arrange: "steps" }, parts });
-  choice.source.head = async () => Grid.of(["a"], ["a", "b"], Float32Array.of(0.25, 1), new Uint8Array(2));
-  const grid = await choice.grid(0, 0, 0, false);
+  const selection = chosen({}, { document: { arrange: "steps" }, parts });
+  selection.source.head = async () => Grid.of(["a"], ["a", "b"], Float32Array.of(0.25, 1), new Uint8Array(2));
+  const grid = await selection.grid(0, 0, 0, false);
   assert.deepEqual([grid.rows, grid.cols], [parts[1].rows, parts[1].cols]);
   assert.deepEqual([...stub(grid).codes], [128, 255, 0, 0, 0, 0]);
   assert.deepEqual([...stub(grid).values], [0.25, 1, 0, 0, 0, 0]); // the numbers themselves, which codes round
   const codes = new Grid(["a"], ["a", "b"], Uint8Array.of(127, 255), new Uint8Array(2), { limit: 2, poolSize: 1 });
-  choice.source.head = async () => codes;
+  selection.source.head = async () => codes;
   const other = await chosen({}, { document: { arrange: "steps" }, parts }).grid(0, 0, 0, false);
   assert.equal(other.rows.length, 2);
-  const coded = stub(await choice.grid(0, 0, 0, false));
+  const coded = stub(await selection.grid(0, 0, 0, false));
   assert.deepEqual([coded.values, coded.limit], [null, 2]);
   assert.deepEqual([...stub(grid).state], [0, 0, ABSENT, ABSENT, ABSENT, ABSENT]);
 });

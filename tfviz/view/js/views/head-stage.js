@@ -185,11 +185,7 @@ export class HeadStage {
       width: far(0, "width"),
       height: far(1, "height"),
       draw: (pen) =>
-        this.panels.forEach(({ map }, i) => {
-          pen.setOrigin(place[i][0], place[i][1]);
-          this.paint(pen, map, i);
-          pen.setOrigin(0, 0);
-        }),
+        this.panels.forEach(({ map }, i) => pen.drawAt(place[i][0], place[i][1], () => this.paint(pen, map, i))),
     };
   }
 }

@@ -47,7 +47,7 @@ export class MaskLab {
     this.panel = { name: "", grid: Grid.of([], [], [], new Uint8Array()), axes };
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: MASK_KEYS,
+      shortcuts: MASK_SHORTCUTS,
       grids: () => [this.panel],
       drawing: () => this.stage.drawing,
       tables: () => [table(this.panel)],
@@ -203,7 +203,7 @@ export class MaskLab {
   }
 }
 
-const MASK_KEYS = [
+const MASK_SHORTCUTS = [
   ["arrows", "move on the mask; the line below says which predicate forbids"],
   ["Space, C", "lock a row, a column"],
   ["+ − 0", "closer, farther, all"],

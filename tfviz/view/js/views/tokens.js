@@ -13,7 +13,7 @@ import { drawWords, wordList } from "./shaded-words.js";
 /** @import { TokensDocument, TokensState } from "../documents.js" */
 /** @import { Choices, Drawing, ViewOptions } from "../types.js" */
 
-const TOKEN_KEYS = [["arrows", "go to the next token"]];
+const TOKEN_SHORTCUTS = [["arrows", "go to the next token"]];
 const LEGEND_SIZE = { width: 90, height: 130 };
 
 export class Tokens {
@@ -32,7 +32,7 @@ export class Tokens {
     this.grid = Grid.of([unit || "number"], words, values, new Uint8Array(values.length), { scale, limit });
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: TOKEN_KEYS,
+      shortcuts: TOKEN_SHORTCUTS,
       grids: () => [{ name: "", grid: this.grid }],
       drawing: () => this.drawing,
       tables: () => [table({ name: "", grid: this.grid, axes: ["", "token"] })],

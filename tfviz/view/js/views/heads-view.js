@@ -3,7 +3,7 @@
 import { consume } from "../base/events.js";
 import { LOCKS, NO_LOCKS } from "../base/locks.js";
 import { formatNumber } from "../base/numbers.js";
-import { HeadChoice } from "../controls/head-choice.js";
+import { HeadSelection } from "../controls/head-selection.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, linear } from "../base/grid.js";
@@ -28,7 +28,7 @@ import { TiledGrid } from "../base/tiled-grid.js";
  * }} Handlers
  */
 /** @import { Divider, HeadMode, HeadsState } from "../documents.js" */
-/** @import { HeadMaps } from "../controls/head-choice.js" */
+/** @import { HeadMaps } from "../controls/head-selection.js" */
 /** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.js" */
 
 /** @type {Record<string, number>} */
@@ -43,7 +43,7 @@ const MAP = { maxNumberedCell: 52, flatNames: true };
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
-export class Explorer {
+export class HeadsView {
   /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
   requests = new LatestRequest();
@@ -63,10 +63,10 @@ export class Explorer {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.choice = new HeadChoice(source, store);
+    this.selection = new HeadSelection(source, store);
     this.frame = new Frame(host, source.document, store, {
       ...options,
-      keys: source.document.image ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
+      shortcuts: source.document.image ? [...HEAD_SHORTCUTS, ...PICTURE_SHORTCUTS] : HEAD_SHORTCUTS,
       grids: () => this.exactPanels,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
@@ -75,7 +75,7 @@ export class Explorer {
     this.large = Boolean(options.large);
     this.frame.body.classList.toggle("inner", this.large);
     this.stages = this.makeStages(source.document);
-    this.controls = new HeadControls(this.choice, store, this.frame.theme);
+    this.controls = new HeadControls(this.selection, store, this.frame.theme);
     this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, selected_heads: [] }));
     this.controls.element.append(this.kinds.element);
     this.finding = h("p", { class: "finding", hidden: true });
@@ -84,7 +84,7 @@ export class Explorer {
     this.frame.body.onkeydown = (event) => this.press(event);
     this.close = this.frame.open();
     const hints = matchMedia("(hover: none)").matches ? TOUCH_HINTS : HINTS;
-    this.frame.status.dataset.hint = hints[Number(this.choice.hasOneHead)];
+    this.frame.status.dataset.hint = hints[Number(this.selection.hasOneHead)];
   }
 
   /** Show the new maps of the source. */
@@ -121,7 +121,7 @@ export class Explorer {
 
   get mode() {
     const mode = this.store.get("mode");
-    const { hasSheet } = this.choice;
+    const { hasSheet } = this.selection;
     if (this.stages[mode] && (mode !== "sheet" || hasSheet)) return mode;
     return hasSheet ? "sheet" : "head";
   }
@@ -157,15 +157,15 @@ export class Explorer {
   }
 
   leave() {
-    if (this.mode === "picture") this.switchMode(this.choice.hasOneHead ? "head" : "sheet");
+    if (this.mode === "picture") this.switchMode(this.selection.hasOneHead ? "head" : "sheet");
     else if (Object.values(LOCKS).some((name) => this.store.get(name).length)) this.store.set(NO_LOCKS);
-    else if (!this.choice.hasOneHead && this.choice.hasSheet) this.switchMode("sheet");
+    else if (!this.selection.hasOneHead && this.selection.hasSheet) this.switchMode("sheet");
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
     if (/** @type {Element} */ (event.target).matches("input, select")) return;
-    const { layers, heads } = this.choice.shape;
+    const { layers, heads } = this.selection.shape;
     /** @param {"layer" | "head"} name @param {number} step @param {number} count */
     const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, selected_heads: [] });
     const head = HEAD_STEPS[event.key];
@@ -177,7 +177,7 @@ export class Explorer {
       mode &&
       this.stages[mode] &&
       mode !== this.mode &&
-      !(mode === "sheet" && (this.choice.hasOneHead || !this.choice.hasSheet))
+      !(mode === "sheet" && (this.selection.hasOneHead || !this.selection.hasSheet))
     )
       this.switchMode(mode);
     else return;
@@ -186,7 +186,7 @@ export class Explorer {
 
   /** @param {AnyGrid} grid @param {Point} cell @param {string} [name] */
   reading(grid, cell, name = "") {
-    return describeCell(grid, cell, name, Boolean(this.choice.part.top));
+    return describeCell(grid, cell, name, Boolean(this.selection.part.top));
   }
 
   async refresh() {
@@ -195,7 +195,7 @@ export class Explorer {
     if (this.mode !== "sheet") this.kinds.element.hidden = true;
     try {
       await this.show(isCurrent, false);
-      if (this.mode !== "sheet" && this.choice.isPartial && isCurrent()) {
+      if (this.mode !== "sheet" && this.selection.isPartial && isCurrent()) {
         this.frame.showLoading(true);
         await this.show(isCurrent, true);
         this.frame.showLoading(false);
@@ -215,14 +215,14 @@ export class Explorer {
    * @param {boolean} full whether heads have to have all cells
    */
   async show(isCurrent, full) {
-    const { mode, choice, frame } = this;
+    const { mode, selection, frame } = this;
     if (mode === "sheet") return this.showSheet(isCurrent);
     const sideBySide = mode === "head" || mode === "picture";
-    const panels = sideBySide ? await choice.panels(full) : await choice.singlePanel(full);
-    const separate = mode === "lines" ? await choice.resolveGrids(choice.partIndex, false, full) : [];
+    const panels = sideBySide ? await selection.panels(full) : await selection.singlePanel(full);
+    const separate = mode === "lines" ? await selection.resolveGrids(selection.partIndex, false, full) : [];
     if (!isCurrent()) return undefined;
     this.panels = panels;
-    frame.showStage(this.stage.element, choice.caption(mode));
+    frame.showStage(this.stage.element, selection.caption(mode));
     frame.zoomGroup.hidden = mode !== "head";
     this.finding.hidden = true;
     if (mode === "head") return this.showHead(panels);
@@ -232,7 +232,7 @@ export class Explorer {
 
   /** @param {GridPanel[]} panels */
   async showHead(panels) {
-    const within = this.choice.lockedIn(panels[0].grid);
+    const within = this.selection.lockedIn(panels[0].grid);
     await Promise.all(
       panels.flatMap(({ grid }) => (grid instanceof TiledGrid ? within.rows.map((i) => grid.row(i)) : [])),
     );
@@ -272,61 +272,61 @@ export class Explorer {
 
   /** @param {GridPanel[]} panels */
   async showPicture(panels) {
-    const { token } = this.choice;
+    const { token } = this.selection;
     if (token.side === "rows")
       await Promise.all(panels.map(({ grid }) => grid instanceof TiledGrid && grid.row(token.index)));
     const { picture } = this.stages;
     if (!picture) return;
     const isCurrent = () => this.panels === panels && this.mode === "picture";
-    if (isCurrent()) await picture.show(panels, this.choice.part, token, this.frame.width, isCurrent);
-    if (isCurrent() && this.choice.hasOneHead) this.frame.showStage(picture.element, picture.question);
+    if (isCurrent()) await picture.show(panels, this.selection.part, token, this.frame.width, isCurrent);
+    if (isCurrent() && this.selection.hasOneHead) this.frame.showStage(picture.element, picture.question);
   }
 
   /** @param {AnyGrid[]} separate */
   showLines(separate) {
-    const { heads } = this.choice;
+    const { heads } = this.selection;
     const headLines = separate.map((grid, i) => {
       const [layer, head] = heads[i];
-      return { grid, ink: this.choice.colourIndex(layer, head), name: `${layer}.${head}` };
+      return { grid, ink: this.selection.colourIndex(layer, head), name: `${layer}.${head}` };
     });
     const limits = { minWeight: this.store.get("min_weight"), maxLinks: this.store.get("max_links") };
-    this.stages.lines.show(headLines, { ...this.choice.lockedIn(separate[0]), ...limits }, this.frame.width);
+    this.stages.lines.show(headLines, { ...this.selection.lockedIn(separate[0]), ...limits }, this.frame.width);
   }
 
   /** @param {AnyGrid} grid */
   showWords(grid) {
     const by = this.store.get("direction") === "to";
-    const last = this.choice.lockedIn(grid).cols.at(-1);
-    this.stages.words.show(grid, by ? (last ?? 0) : this.choice.row(grid), by);
+    const last = this.selection.lockedIn(grid).cols.at(-1);
+    this.stages.words.show(grid, by ? (last ?? 0) : this.selection.row(grid), by);
   }
 
   /** Show the sheet, drawn several times while heads arrive. @param {() => boolean} isCurrent */
   async showSheet(isCurrent) {
-    const { choice, frame } = this;
-    const { partIndex } = choice;
-    const part = { ...choice.part, ...choice.shape, ...(choice.arrange === "steps" ? choice.largest : {}) };
+    const { selection, frame } = this;
+    const { partIndex } = selection;
+    const part = { ...selection.part, ...selection.shape, ...(selection.arrange === "steps" ? selection.largest : {}) };
     /** @type {Map<string, AnyGrid>} */
     const grids = this.grids.get(partIndex) ?? new Map();
     this.grids.set(partIndex, grids);
     const show = () => {
-      const [chosen] = choice.heads;
-      const onto = choice.hasPicture && spreadAll(grids, part, choice.token);
+      const [chosen] = selection.heads;
+      const onto = selection.hasPicture && spreadAll(grids, part, selection.token);
       const grid = grids.get(chosen.join("."));
       // the text stands above maps of tokens whose weights are there in full
-      const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : choice.row(grid);
+      const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : selection.row(grid);
       const { outlined } = this.source.document;
       this.stages.sheet.show(
         { part, grids, chosen, marked: this.store.get("selected_heads"), row, outlined, ...onto },
         frame.width,
       );
     };
-    frame.showStage(this.stage.element, choice.caption("sheet"));
+    frame.showStage(this.stage.element, selection.caption("sheet"));
     frame.zoomGroup.hidden = this.finding.hidden = true;
     this.panels = null;
     for (let i = 0, lastDraw = performance.now(); i < part.layers * part.heads; i++) {
       const [layer, head] = [Math.floor(i / part.heads), i % part.heads];
       const key = `${layer}.${head}`;
-      if (!grids.has(key)) grids.set(key, await choice.grid(partIndex, layer, head, false));
+      if (!grids.has(key)) grids.set(key, await selection.grid(partIndex, layer, head, false));
       if (!isCurrent()) return;
       if (performance.now() - lastDraw < DRAW_INTERVAL) continue;
       show();
@@ -348,13 +348,13 @@ export class Explorer {
 
   tables() {
     if (this.mode !== "sheet") return (this.exactPanels ?? []).map(table);
-    const grids = this.grids.get(this.choice.partIndex);
+    const grids = this.grids.get(this.selection.partIndex);
     /** @param {number} layer @param {number} head */
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
       return grid ? formatNumber(sharpness(grid)) : "…";
     };
-    return [headTable(this.choice.shape, value)];
+    return [headTable(this.selection.shape, value)];
   }
 }
 
@@ -370,7 +370,7 @@ function focusStage(element) {
   /** @type {HTMLElement | null} */ (target)?.focus();
 }
 
-const HEAD_KEYS = [
+const HEAD_SHORTCUTS = [
   ["1 2 3 4", "all heads, one head, lines, words"],
   ["arrows", "move (with Shift by ten)"],
   ["Enter", "open a head; lock a row"],
@@ -380,7 +380,7 @@ const HEAD_KEYS = [
   ["+ − 0", "closer, farther, all"],
   ["Esc", "unlock; back to all heads"],
 ];
-const PICTURE_KEYS = [
+const PICTURE_SHORTCUTS = [
   ["5", "on the picture"],
   ["P", "the picture alone, or with weights"],
 ];

@@ -3,14 +3,14 @@
 import { HeadSource } from "../base/head-source.js";
 import { inflated, concatenated } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
-import { Explorer } from "./explorer.js";
+import { HeadsView } from "./heads-view.js";
 
 /** @import { HeadsDocument, HeadsState, ByteRange, QueriesAndKeys, StoredWeight } from "../documents.js" */
 /** @import { Choices, ViewOptions } from "../types.js" */
 /** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
 
 /** A view of heads whose maps are stored in the page. */
-export class PageHeads extends Explorer {
+export class PageHeads extends HeadsView {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
     super(host, new HeadSource(document, data), store, options);
@@ -18,7 +18,7 @@ export class PageHeads extends Explorer {
 }
 
 /** A view of heads whose maps the page's engine computes from queries and keys. */
-export class LazyHeads extends Explorer {
+export class LazyHeads extends HeadsView {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, { document, data }, store, options) {
     const source = new HeadSource(document, data);

@@ -24,7 +24,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
 /** An adapter that turns the reader's choices into the grids to show. */
-export class HeadChoice {
+export class HeadSelection {
   /** @type {{ rows: string[], cols: string[] } | undefined} */
   longestWords;
 

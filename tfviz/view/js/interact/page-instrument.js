@@ -8,7 +8,7 @@ import { Instrument } from "./instrument.js";
 /** @import { Data } from "./instrument.js" */
 
 /** An instrument that evaluates its function in an engine of its own. */
-export class Standalone extends Instrument {
+export class PageInstrument extends Instrument {
   /** @type {Engine | null} null while the view is off the page */
   engine = null;
   /** @type {Promise<any> | null} */
@@ -47,7 +47,7 @@ export class Standalone extends Instrument {
    * Run the programs for a change of the controls. Of the changes during a run, only the last is answered.
    * @param {InteractState["values"]} values
    */
-  async answer(values) {
+  async evaluate(values) {
     const { discrete } = this.source.document;
     const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");
     /** @type {Record<string, { shape: number[], data: ArrayLike<number> }>} */

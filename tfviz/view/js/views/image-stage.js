@@ -150,11 +150,7 @@ export class ImageStage {
 
   /** @param {Pen} pen */
   paint(pen) {
-    this.layout?.origins.forEach(([x, y], i) => {
-      pen.setOrigin(x, y);
-      this.panel(pen, i);
-    });
-    pen.setOrigin(0, 0);
+    this.layout?.origins.forEach(([x, y], i) => pen.drawAt(x, y, () => this.panel(pen, i)));
   }
 
   /** @param {Pen} pen @param {number} i */

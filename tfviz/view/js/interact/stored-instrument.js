@@ -8,7 +8,7 @@ import { Instrument } from "./instrument.js";
 /** @import { Data } from "./instrument.js" */
 
 /** An instrument that shows stored results. */
-export class Snapshot extends Instrument {
+export class StoredInstrument extends Instrument {
   /**
    * @param {HTMLElement} host
    * @param {Data} source
@@ -21,7 +21,7 @@ export class Snapshot extends Instrument {
     this.begin();
   }
 
-  async answer() {
+  async evaluate() {
     return unpacked(this.source.document.results ?? {}, (piece) => this.source.slice(piece));
   }
 }
