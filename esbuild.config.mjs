@@ -22,20 +22,20 @@ const MINISEARCH =
 /** The most bytes that a bundle may have: every notebook output carries its own copy. Raise one where that is worth it. @type {Record<string, number>} */
 const LIMITS = {
   "attention.js": 7_900,
-  "charts.js": 67_000,
+  "charts.js": 68_300,
   "engine.js": 47_300,
   "interact-widget.js": 124_800,
   "interact.js": 127_400,
   "lesson.js": 1_400,
-  "maps-widget.js": 108_900,
-  "maps.js": 111_900,
+  "maps-widget.js": 110_200,
+  "maps.js": 113_200,
   "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 187_300,
-  "patching.js": 186_900,
+  "patching-widget.js": 188_400,
+  "patching.js": 188_000,
   "site-search.js": 22_600,
-  "studios-widget.js": 261_600,
-  "studios.js": 261_000,
+  "studios-widget.js": 263_200,
+  "studios.js": 262_800,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -5,7 +5,7 @@ import { Grid } from "../base/grid.js";
 import { Heatmap, LEGEND_WIDTH } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
-import { listenToHeatmap } from "./heatmap-input.js";
+import { HeatmapInput } from "./heatmap-input.js";
 import { drawRowBars, MIN_ROW_BARS_WIDTH } from "./row-bars.js";
 
 /** @import { Divider } from "../documents.js" */
@@ -76,7 +76,7 @@ export class HeadStage {
   panel(index) {
     const map = new Heatmap(this.theme, { legend: true, ...this.options });
     const canvas = chartCanvas("Heatmap");
-    listenToHeatmap(canvas, map, {
+    new HeatmapInput(canvas, map, {
       point: (cell) => {
         [this.cursor, this.pointed] = [cell, index];
         this.handlers.announce(cell ? this.reading(cell) : "");

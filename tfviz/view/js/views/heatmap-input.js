@@ -1,122 +1,170 @@
-// A function that translates mouse, touch and key events on a heatmap's canvas into calls of `handlers`. Nothing is
-// listened to outside the canvas.
+// The input of a heatmap's canvas: mouse, touch and key events become calls of `handlers`. Nothing is listened to outside
+// the canvas.
 
-import { ARROW_STEPS, consume, followPointer, pointIn } from "../base/events.js";
+import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { clamp } from "../base/numbers.js";
 
 /** @import { Cell, Handlers, Point } from "../types.js" */
+/** @import { Heatmap } from "./heatmap.js" */
 /**
  * @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers
  */
 
-/**
- * Listen to pointer and keys on the canvas of a heatmap.
- * @param {HTMLCanvasElement} canvas
- * @param {import("./heatmap.js").Heatmap} map
- * @param {PointingHandlers} handlers
- */
-export function listenToHeatmap(canvas, map, handlers) {
-  /** @type {{ at: number[], moved: boolean, reads: boolean } | null} */
-  let held = null;
-  /** @type {Point | null} */
-  let cursor = null;
+const MIN_DRAG = 4; // pixels; a shorter way is a click
+const ZOOM_STEP = 1.5;
+const [STEP, LONG_STEP] = [1, 10]; // cells of an arrow key
 
-  /** @param {MouseEvent} event @returns {[number, number]} */
-  const place = (event) => pointIn(canvas, event);
-  /** @param {number[]} point */
-  const share = ([x, y]) => [(x - map.left) / map.mapWidth, (y - map.top) / map.mapHeight];
+/** A listener to pointer and keys on the canvas of a heatmap. */
+export class HeatmapInput {
+  /** @type {Point | null} the cell that the keys start from */
+  cursor = null;
+  /** @type {{ from: [number, number], isDragged: boolean, isFirstTap: boolean } | null} a button that is held */
+  press = null;
 
-  canvas.onpointerdown = (event) => {
-    const cell = map.cell(...place(event));
-    const reads = event.pointerType === "touch" && isCell(cell) && String(cell) !== String(cursor);
-    held = { at: place(event), moved: false, reads }; // a first tap reads a cell, a second locks its row
-    if (map.zoomed) canvas.setPointerCapture(event.pointerId);
-  };
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Heatmap} map
+   * @param {PointingHandlers} handlers
+   */
+  constructor(canvas, map, handlers) {
+    this.canvas = canvas;
+    this.map = map;
+    this.handlers = handlers;
+    canvas.onpointerdown = (event) => this.startPress(event);
+    canvas.onpointerup = (event) => this.endPress(event);
+    followPointer(
+      canvas,
+      (event) => this.movePointer(event),
+      () => handlers.point(null),
+    );
+    canvas.onwheel = (event) => this.turnWheel(event);
+    canvas.onkeydown = (event) => this.pressKey(event);
+    canvas.onfocus = () => this.pointAt(this.start);
+    canvas.onblur = () => handlers.point(null);
+  }
+
+  /** The cell under the cursor, within the map; the first one before there is a cursor. @returns {Point} */
+  get start() {
+    const { rows, cols } = this.map.grid;
+    const [row, col] = this.cursor ?? [0, 0];
+    return [Math.min(row, rows.length - 1), Math.min(col, cols.length - 1)];
+  }
+
   /** @param {PointerEvent} event */
-  const points = (event) => {
-    const [x, y] = place(event);
-    if (held && map.zoomed && event.buttons) {
-      const [dx, dy] = [held.at[0] - x, held.at[1] - y];
-      if (held.moved || Math.abs(dx) + Math.abs(dy) > 4) {
-        map.pan((dx / map.mapWidth) * map.window.width, (dy / map.mapHeight) * map.window.height);
-        held = { ...held, at: [x, y], moved: true };
-        return handlers.changed();
-      }
-    }
-    const cell = map.cell(x, y);
-    cursor = isCell(cell) ? cell : cursor;
-    return handlers.point(isCell(cell) ? cell : null);
-  };
-  followPointer(canvas, points, () => handlers.point(null));
-  canvas.onpointerup = (event) => {
-    const read = held?.moved || held?.reads;
-    held = null;
-    if (read) return;
-    const [row, col] = map.cell(...place(event));
-    if (row !== null && (col === null || !event.shiftKey)) handlers.lock("rows", row);
-    else if (col !== null) handlers.lock("cols", col);
-  };
-  canvas.onwheel = (event) => {
+  startPress(event) {
+    const from = pointIn(this.canvas, event);
+    const cell = this.map.cell(...from);
+    const isFirstTap = event.pointerType === "touch" && isCell(cell) && String(cell) !== String(this.cursor);
+    this.press = { from, isDragged: false, isFirstTap };
+    if (this.map.zoomed) this.canvas.setPointerCapture(event.pointerId);
+  }
+
+  /** @param {PointerEvent} event */
+  movePointer(event) {
+    const point = pointIn(this.canvas, event);
+    if (this.drag(point, event.buttons)) return;
+    const cell = this.map.cell(...point);
+    if (isCell(cell)) this.pointAt(cell);
+    else this.handlers.point(null);
+  }
+
+  /**
+   * Pan a map that is zoomed while a button is held; return whether it moved.
+   * @param {[number, number]} point
+   * @param {number} buttons
+   */
+  drag(point, buttons) {
+    const { map, press } = this;
+    if (!press || !map.zoomed || !buttons) return false;
+    const [dx, dy] = [press.from[0] - point[0], press.from[1] - point[1]];
+    if (!press.isDragged && Math.abs(dx) + Math.abs(dy) <= MIN_DRAG) return false;
+    map.pan((dx / map.mapWidth) * map.window.width, (dy / map.mapHeight) * map.window.height);
+    this.press = { ...press, from: point, isDragged: true };
+    this.handlers.changed();
+    return true;
+  }
+
+  /** Lock what was clicked, but after neither a drag nor a first tap, which reads the cell. @param {PointerEvent} event */
+  endPress(event) {
+    const { press } = this;
+    this.press = null;
+    if (press?.isDragged || press?.isFirstTap) return;
+    const [row, col] = this.map.cell(...pointIn(this.canvas, event));
+    if (row !== null && (col === null || !event.shiftKey)) this.handlers.lock("rows", row);
+    else if (col !== null) this.handlers.lock("cols", col);
+  }
+
+  /** @param {WheelEvent} event */
+  turnWheel(event) {
     if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
     event.preventDefault();
-    const [across, down] = share(place(event));
-    map.zoom(2 ** (-event.deltaY / 200), across, down);
-    handlers.changed();
-  };
+    this.map.zoom(2 ** (-event.deltaY / 200), ...this.fractions(pointIn(this.canvas, event)));
+    this.handlers.changed();
+  }
 
-  /** @type {Record<string, (event: KeyboardEvent) => void>} */
-  const keys = {
-    "+": () => zoom(1.5),
-    "=": () => zoom(1.5),
-    "-": () => zoom(1 / 1.5),
-    0: () => map.fit(),
-    Enter: () => handlers.lock("rows", at()[0]),
-    " ": (event) => (event.shiftKey ? handlers.lock("cols", at()[1]) : handlers.lock("rows", at()[0])),
-    c: () => handlers.lock("cols", at()[1]),
-    Escape: () => handlers.leave(),
-  };
-  /** @returns {Point} */
-  const at = () =>
-    (cursor = [
-      Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1),
-      Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1),
-    ]);
+  /** @param {KeyboardEvent} event */
+  pressKey(event) {
+    if (hasModifier(event) && !(event.ctrlKey && !event.metaKey && !event.altKey && ARROW_STEPS[event.key])) return;
+    const cell = this.cellAfter(event);
+    if (cell) {
+      this.map.reveal(cell);
+      this.pointAt(cell);
+    } else if (this.act(event)) this.handlers.changed();
+    else return;
+    consume(event);
+  }
+
+  /** Do what a key stands for; return whether it stands for anything. @param {KeyboardEvent} event */
+  act({ key, shiftKey }) {
+    const { map, handlers, start } = this;
+    const [axis, index] = shiftKey ? /** @type {const} */ (["cols", 1]) : /** @type {const} */ (["rows", 0]);
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      "+": () => this.zoom(ZOOM_STEP),
+      "=": () => this.zoom(ZOOM_STEP),
+      "-": () => this.zoom(1 / ZOOM_STEP),
+      0: () => map.fit(),
+      Enter: () => handlers.lock("rows", start[0]),
+      " ": () => handlers.lock(axis, start[index]),
+      c: () => handlers.lock("cols", start[1]),
+      Escape: () => handlers.leave(),
+    };
+    const action = actions[key] ?? actions[key.toLowerCase()];
+    action?.();
+    return Boolean(action);
+  }
+
   /** Zoom in on the cell under the cursor, or out from it. @param {number} factor */
-  const zoom = (factor) => {
-    const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
-    const [across, down] = share([x, y]).map((v) => clamp(v, 0, 1));
-    map.zoom(factor, across, down);
-  };
+  zoom(factor) {
+    const [row, col] = this.start;
+    const [across, down] = this.fractions(this.map.box(row + 0.5, col + 0.5));
+    this.map.zoom(factor, clamp(across, 0, 1), clamp(down, 0, 1));
+  }
 
   /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
-  const cellAfterKey = ({ key, shiftKey, ctrlKey }) => {
-    const [lastRow, lastCol] = [map.grid.rows.length - 1, map.grid.cols.length - 1];
-    if (key === "Home") return [at()[0], 0];
-    if (key === "End") return [at()[0], lastCol];
+  cellAfter({ key, shiftKey, ctrlKey }) {
+    const [row, col] = this.start;
+    const { rows, cols } = this.map.grid;
+    if (key === "Home") return [row, 0];
+    if (key === "End") return [row, cols.length - 1];
     if (!ARROW_STEPS[key]) return null;
-    if (!cursor) return at(); // the first arrow shows where the cursor is
-    const by = shiftKey || ctrlKey ? 10 : 1;
-    const [row, col] = at();
+    if (!this.cursor) return this.start; // the first arrow shows where the cursor is
+    const step = shiftKey || ctrlKey ? LONG_STEP : STEP;
     const [down, right] = ARROW_STEPS[key];
-    return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
-  };
+    return [clamp(row + down * step, 0, rows.length - 1), clamp(col + right * step, 0, cols.length - 1)];
+  }
 
-  canvas.onkeydown = (event) => {
-    if (event.metaKey || event.altKey || (event.ctrlKey && !ARROW_STEPS[event.key])) return;
-    const cell = cellAfterKey(event);
-    const act = keys[event.key] ?? keys[event.key.toLowerCase()];
-    if (cell) {
-      cursor = cell;
-      map.reveal(cell);
-      handlers.point(cell);
-    } else if (act) {
-      act(event);
-      handlers.changed();
-    } else return;
-    consume(event);
-  };
-  canvas.onfocus = () => handlers.point(at());
-  canvas.onblur = () => handlers.point(null);
+  /** Move the cursor to a cell, and point at it. @param {Point} cell */
+  pointAt(cell) {
+    this.cursor = cell;
+    this.handlers.point(cell);
+  }
+
+  /** Return where a point of the canvas lies in the map, as fractions. @param {number[]} point @returns {[number, number]} */
+  fractions([x, y]) {
+    const { left, top, mapWidth, mapHeight } = this.map;
+    return [(x - left) / mapWidth, (y - top) / mapHeight];
+  }
 }
 
 /** @param {Cell} cell @returns {cell is [number, number]} whether it lies on neither axis's words */
