@@ -336,6 +336,26 @@ def type_in_place(page, old, new):
     wait_until_idle(page)
 
 
+@pytest.mark.parametrize("answer", [0, 1])
+def test_two_labels_keep_their_sides_and_colours(studio, answer):
+    """The second label is to the right, whichever the model says."""
+    model = randomize_weights(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
+    with torch.no_grad():
+        model.head.bias.copy_(torch.tensor([9.0, -9.0] if answer == 0 else [-9.0, 9.0]))
+    made = view.classify(model, WORDS, ["no", "yes"], TEXT, dtype="float32")
+    page = studio(made)
+    scores = model(WORDS.encode(TEXT)[None])[0]
+    assert int(scores.argmax()) == answer
+    assert plain(page.locator(".cost").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
+    assert plain(page.locator(".pane .scale").text_content()) == "A word pushes toward“no”“yes”"
+    assert plain(page.locator(".ranking .axis").text_content()) == "← “no”“yes” →"
+    against = page.locator(".pane.prediction .bar-row.against").all_text_contents()
+    assert any(text.startswith("no") for text in against)
+    assert not any(text.startswith("yes") for text in against)
+    written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
+    assert "adds to “yes”" in written
+
+
 def test_classify_reports_that_no_words_are_left(studio):
     model = randomize_weights(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
     page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", dtype="float32"))

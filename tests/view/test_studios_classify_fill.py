@@ -71,9 +71,10 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
     )
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
     assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
-    most = max(range(5), key=expected.__getitem__)
+    most = max(range(5), key=lambda place: abs(expected[place]))
     finding = made.figure().texts[-1].get_text()
-    assert finding.startswith(f"Most is added to “{['no', 'so', 'yes'][label]}” by “{TEXT.split()[most]}”: +")
+    sign = "+" if expected[most] > 0 else "−"
+    assert finding.startswith(f"“{TEXT.split()[most]}” changes “{['no', 'so', 'yes'][label]}” most: by {sign}")
     assert "square-root scale" in written
     framed = classify_module._effects(model, torch.tensor([[CLS, 6, 7, SEP]]), {"before": CLS, "after": SEP}, label)
     assert framed[[0, 3]].tolist() == [0, 0]

@@ -20,7 +20,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.view.figures.formatting import format_number, percent, shorten
 from tfviz.view.figures.heatmap import colormap, draw_cells, norm
-from tfviz.view.figures.palette import drawable, muted, prediction_colour, tick_labels
+from tfviz.view.figures.palette import drawable, muted, negative_colour, prediction_colour, tick_labels
 from tfviz.view.figures.static_figure import set_title
 from tfviz.view.figures.text import SHADE_PADDING_INCHES, running_text, text_height
 from tfviz.view.spec import WEIGHT_SCALE, Heatmap, Scale
@@ -52,7 +52,8 @@ class Prediction:
         bars: name of a series -> a probability for each name, [name].
         settings: how the probabilities are computed, such as "temperature 0.8".
         unfiltered: the probabilities before top-k and top-p, [name]; None: all tokens are kept.
-        effects: the contribution of each token to the first name, in log-odds, [position]; None: not measured.
+        effects: the contribution of each token to `subject`, in log-odds, [position]; None: not measured.
+        subject: the label that the effects are of; of two labels, the other has the colour of negative effects.
     """
 
     question: str
@@ -61,6 +62,13 @@ class Prediction:
     settings: str = ""
     unfiltered: Tensor | None = None
     effects: Tensor | None = None
+    subject: str = ""
+
+    @property
+    def opposite(self) -> str:
+        """The other one of two labels, which negative effects speak for; empty if there are more, or no effects."""
+        others = [name for name in self.names if name != self.subject]
+        return others[0] if self.effects is not None and len(others) == len(self.names) - 1 == 1 else ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +95,7 @@ class StudioPicture:
 
     @property
     def effects(self) -> Tensor | None:
-        """The contribution of each token to the likeliest label, in log-odds, which shades the text."""
+        """The contribution of each token to a label, in log-odds, which shades the text."""
         return self.prediction.effects
 
     @property
@@ -112,20 +120,19 @@ class StudioPicture:
         if self.effects is not None:
             limit = format_number(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
-            return f"shaded: what each token adds to “{self.prediction.names[0]}”\n({ends})"
+            return f"shaded: what each token adds to “{self.prediction.subject}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
     @property
     def finding(self) -> str:
-        """A sentence that names the token that adds most to the answer, or has most weight in the selected head."""
+        """A sentence that names the token that changes a label most, or has most weight in the selected head."""
         if self.effects is not None:
-            most = int(self.effects.argmax())
+            most = int(self.effects.abs().argmax())
             word = f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
-            if self.effects[most] <= 0:
-                return f"No token adds to “{self.prediction.names[0]}”."
-            added = format_number(float(self.effects[most]))
-            return f"Most is added to “{self.prediction.names[0]}” by {word}: +{added} log-odds."
+            effect = float(self.effects[most])
+            sign = "+" if effect > 0 else ""
+            return f"{word} changes “{self.prediction.subject}” most: by {sign}{format_number(effect)} log-odds."
         weights = self.shading_weights
         most = int(weights.argmax())
         word = "itself" if most == self.row else f"“{shorten(self.maps.key_tokens[most].strip(), 20)}”"
@@ -267,12 +274,12 @@ class StudioPicture:
     def _draw_bars(self, page: Axes, left: float, column: int) -> None:
         prediction = self.prediction
         name, probabilities = list(prediction.bars.items())[column]
-        colour = prediction_colour()
         start, length = left + self._name_width + column * (BAR_LENGTH + NUMBER_WIDTH), BAR_LENGTH
         if len(prediction.bars) > 1:
             page.text(start, TOP - 0.06, name, **_muted_style("left"))
         for row, (word, probability) in enumerate(zip(prediction.names, probabilities.tolist())):
             middle = TOP + (row + 0.5) * ROW_HEIGHT
+            colour = negative_colour() if word == prediction.opposite else prediction_colour()
             if not column:
                 page.text(left, middle, shorten(drawable(word), MAX_NAME_LENGTH), va="center", fontsize=BODY_SIZE)
             page.barh(middle, length, 0.14, start, color=matplotlib.rcParams["axes.edgecolor"], alpha=0.3)

@@ -98,10 +98,10 @@ def classify(
         bars = _probabilities(labels, logits, title, text)
         probabilities = logits[0].float().softmax(-1)
         order = probabilities.argsort(descending=True)[:MAX_STATIC_LABELS]
-        effects = _effects(model, ids, special_tokens, int(order[0]))
-        prediction = Prediction(
-            "What it says", [labels[label] for label in order.tolist()], {"": probabilities[order]}, effects=effects
-        )
+        subject = 1 if len(labels) == 2 else int(order[0])  # as in the page: of two labels the second
+        effects = _effects(model, ids, special_tokens, subject)
+        names, bars_of = [labels[label] for label in order.tolist()], {"": probabilities[order]}
+        prediction = Prediction("What it says", names, bars_of, effects=effects, subject=labels[subject])
         static_figure = studio_picture(bars, title, model, tokenizer, ids, opened, None, prediction)
         return studio_view(document, static_figure, {"read": program}, max_bytes)
 

@@ -12,7 +12,7 @@ import { drawRowBars, MIN_ROW_BARS_WIDTH } from "./row-bars.js";
 /** @import { AnyGrid, Box, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.js" */
 /** @import { HeatmapOptions } from "./heatmap.js" */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
-/** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
+/** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string, describe?(query: number): void }} StageHandlers `describe` is told which row is listed while the pointer moves */
 /** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][], query?: number | null }} StageStyle
  * dividers of each panel; `query`: the row whose keys are listed beside a single map, unless the pointer is at another;
  *   null: no list
@@ -81,6 +81,8 @@ export class HeadStage {
         [this.cursor, this.pointed] = [cell, index];
         this.handlers.announce(cell ? this.reading(cell) : "");
         this.draw();
+        const listed = this.listedRow(map);
+        if (listed !== null) this.handlers.describe?.(listed);
       },
       lock: (axis, at) => this.handlers.lock(axis, at),
       changed: () => {

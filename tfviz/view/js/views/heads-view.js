@@ -107,7 +107,11 @@ export class HeadsView {
     };
     return {
       sheet: new SheetStage(theme, handlers, { names, axes, unit }, (row) => this.store.set({ locked_rows: [row] })),
-      head: new HeadStage(theme, handlers, { axes, numbers: true, ...(this.large ? LARGE_MAP : MAP) }),
+      head: new HeadStage(
+        theme,
+        { ...handlers, describe: (query) => this.describeQuery(query) },
+        { axes, numbers: true, ...(this.large ? LARGE_MAP : MAP) },
+      ),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
@@ -250,7 +254,7 @@ export class HeadsView {
       this.frame.width,
     );
     this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
-    if (query !== null && !this.large) this.showFinding(panels[0].grid, query);
+    if (query !== null) this.describeQuery(query);
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
@@ -264,9 +268,11 @@ export class HeadsView {
     return this.source.document.unit === undefined && isAttention(grid) ? (chosen ?? sharpestQuery(grid)) : null;
   }
 
-  /** Say what a head looks at most from a query. @param {AnyGrid} grid @param {number} query */
-  showFinding(grid, query) {
-    this.finding.textContent = grid instanceof Grid ? strongestQuerySentence(grid, query) : "";
+  /** Say what the head looks at most from a query; a studio has a sentence of its own. @param {number} query */
+  describeQuery(query) {
+    const grid = this.panels?.[0].grid;
+    if (this.large || !(grid instanceof Grid)) return;
+    this.finding.textContent = strongestQuerySentence(grid, query);
     this.finding.hidden = !this.finding.textContent;
   }
 

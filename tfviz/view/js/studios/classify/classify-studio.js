@@ -56,7 +56,7 @@ export class ClassifyStudio extends TextStudio {
   /** The label that words are shaded by: below 0 none, or the chosen head. Unless one is chosen, what the model says. */
   get label() {
     const chosen = this.store.get("label");
-    return chosen === BY_ANSWER ? this.likeliest : chosen;
+    return chosen === BY_ANSWER ? this.answerLabel : chosen;
   }
 
   /** The label that the model gives the text as typed. */
@@ -65,9 +65,14 @@ export class ClassifyStudio extends TextStudio {
     return compared ? topK(compared.logits, 1)[0] : 0;
   }
 
+  /** The likeliest label; of two the second, so that a side and a colour mean the same label whatever the model says. */
+  get answerLabel() {
+    return this.effects.isBinary ? 1 : this.likeliest;
+  }
+
   /** The label that sentences are about. */
   get subjectLabel() {
-    return this.label < 0 ? this.likeliest : this.label;
+    return this.label < 0 ? this.answerLabel : this.label;
   }
 
   /** @returns {Map<number, string>} */
