@@ -47,7 +47,7 @@ class Prediction:
     """What a model predicts, as tokens or labels with their probabilities.
 
     Attributes:
-        question: the heading, such as "What comes next".
+        question: the heading, such as "The next letter".
         names: the tokens or labels, most likely first.
         bars: name of a series -> a probability for each name, [name].
         settings: how the probabilities are computed, such as "temperature 0.8".

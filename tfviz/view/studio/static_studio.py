@@ -13,6 +13,7 @@ from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import sampling_probabilities
 from tfviz.look import AttentionMaps, capture
 from tfviz.shapes import Float
+from tfviz.text.char_tokenizers import CharacterTokenizer
 from tfviz.view.figures.selection import check_head
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.text_studio import Prediction, StudioPicture
@@ -121,4 +122,5 @@ def predict_next(
         *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
     ]
     before = unfiltered[top] if len(names) > 1 else None
-    return Prediction("What comes next", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)
+    unit = "letter" if isinstance(tokenizer, CharacterTokenizer) else "token"
+    return Prediction(f"The next {unit}", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)

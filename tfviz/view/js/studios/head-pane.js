@@ -18,7 +18,10 @@ import { gradient, pane } from "./small-elements.js";
 
 export const HEAD_SHORTCUTS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
 /** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
-const clickHelp = () => ["click to select", h("span", { class: "by-key" }, " · x to switch off")];
+const clickHelp = () => [
+  matchMedia("(hover: none)").matches ? "tap to select" : "click to select",
+  h("span", { class: "by-key" }, " · x to switch off"),
+];
 const PINNED_MARGIN = "0px 0px -200px 0px"; // more than the height of a sentence and its buttons
 const OPENING_MESSAGE = "Opening the model …";
 

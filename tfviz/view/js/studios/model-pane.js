@@ -12,7 +12,7 @@ import { paint } from "../base/paint.js";
 import { cornerTag } from "../views/head-tags.js";
 
 const MAX_SIDE = 128; // pixels
-const TAG_SIZE = 12; // pixels of a letter of a tag
+const [TAG_SIZE, MIN_TAGGED_SIDE] = [12, 72]; // pixels of a letter of a tag; of a map with room for one
 const [TAGGING_DELAY, MAX_TAGGED_LENGTH] = [200, 300]; // milliseconds after the last change; tokens: of more, tags would take too long
 const MIN_SIDE = 22;
 const [WIDE, MIN_GROWTH, MAX_GROWTH] = [464, 1.1, 1.5]; // the width of several groups on a large screen, and how much larger their maps may be there
@@ -87,7 +87,7 @@ export class ModelPane {
     for (const [key, cell] of this.cells) {
       const map = grid(placeOf(key));
       const isLong = map.rows.length > MAX_TAGGED_LENGTH;
-      cell.dataset.tag = isLong ? "" : cornerTag(map, side, TAG_SIZE);
+      cell.dataset.tag = isLong || side < MIN_TAGGED_SIDE ? "" : cornerTag(map, side, TAG_SIZE);
     }
   }
 

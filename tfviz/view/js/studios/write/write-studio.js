@@ -79,7 +79,7 @@ export class WriteStudio extends Studio {
     this.buildPanes({
       textTitle: "The text",
       text: this.buildText(),
-      predictionTitle: "What comes next",
+      predictionTitle: `The next ${this.unit}`,
       prediction: this.buildNext(),
     });
     this.showExamples(writeExamples(this));
