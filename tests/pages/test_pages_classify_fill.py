@@ -341,7 +341,7 @@ def test_two_labels_keep_their_sides_and_colours(studio, answer):
     """The second label is to the right, whichever the model says."""
     model = randomize_weights(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
     with torch.no_grad():
-        model.head.bias.copy_(torch.tensor([9.0, -9.0] if answer == 0 else [-9.0, 9.0]))
+        model.to_logits.bias.copy_(torch.tensor([9.0, -9.0] if answer == 0 else [-9.0, 9.0]))
     made = view.classify(model, WORDS, ["no", "yes"], TEXT, dtype="float32")
     page = studio(made)
     scores = model(WORDS.encode(TEXT)[None])[0]
