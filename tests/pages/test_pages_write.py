@@ -171,7 +171,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     page = studio(with_state(made, prompt="face.bad"))
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
-    assert page.locator(".cost").text_content() == f"{whole:.2f} nats a letter: {guess_words(whole, len(TOKENIZER))}"
+    assert page.locator(".cost").text_content() == f"{guess_words(whole, len(TOKENIZER))} ({whole:.2f} nats a letter)"
     switch(page, 0, 1)
     switch(page, 1, 2)
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in ((0, 1), (1, 2))}
@@ -205,8 +205,8 @@ def choices(cost):
 
 def guess_words(cost, vocab_size):
     if cost > math.log(vocab_size):
-        return f"worse than guessing among all {vocab_size} letters"
-    return f"like guessing among {choices(cost)} of {vocab_size} letters"
+        return f"Worse than guessing among all {vocab_size} letters"
+    return f"Like guessing among {choices(cost)} of {vocab_size} letters"
 
 
 def guess_comparison(cost, other):
@@ -282,7 +282,7 @@ def test_tokens_outside_vocabulary_are_never_offered(studio):
     likeliest = letters.tokens(scores[-1].argmax()[None])[0]
     assert bars(page)[likeliest] == format_percent(1.0)  # as the temperature is 0
     cost = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
-    assert page.locator(".cost").text_content() == f"{cost:.2f} nats a letter: {guess_words(cost, 20)}"
+    assert page.locator(".cost").text_content() == f"{guess_words(cost, 20)} ({cost:.2f} nats a letter)"
     click(page, *[STEP] * 3)
     assert page.locator(".token").count() == 7
 

@@ -3,6 +3,7 @@
 
 import { h } from "../../base/elements.js";
 import { formatCount, formatFixed, formatNumber } from "../../base/numbers.js";
+import { capital } from "../../base/visible-text.js";
 import { cutTo } from "./language-model-reader.js";
 import { CostBars } from "./cost-bars.js";
 import { tokenCosts } from "../logits.js";
@@ -95,7 +96,7 @@ export class TextCost {
     const { ids, logits, unedited, vocabSize } = answer;
     if (ids.length < 2) return "";
     const cost = (answer.cost ??= meanCost(logits, answer));
-    if (!unedited) return `${this.words(cost)}: ${perplexityText(cost, vocabSize, this.studio.unit)}`;
+    if (!unedited) return `${capital(perplexityText(cost, vocabSize, this.studio.unit))} (${this.words(cost)})`;
     const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
     return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
   }
