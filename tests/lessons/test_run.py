@@ -95,7 +95,7 @@ def test_grid_runs_every_combination(suite, tmp_path):
 def cards(page):
     """Title, shown state and result or error of each card of a gallery."""
     found = page.read_text(encoding="utf-8").split("<article>")[1:]
-    state = re.compile(r'<p class="(?:soft|failed)">(ok|unchanged|failed|waiting|stopped)\b')
+    state = re.compile(r'<p class="(?:muted|failed)">(ok|unchanged|failed|waiting|stopped)\b')
     titles = [re.search(r"About (\w+)", card)[1] + ", dim=2" * ("dim=2" in card) for card in found]
     return {title: state.search(card)[1] for title, card in zip(titles, found)}
 

@@ -344,7 +344,7 @@ def test_two_labels_keep_their_sides_and_colours(studio, answer):
         model.to_logits.bias.copy_(torch.tensor([9.0, -9.0] if answer == 0 else [-9.0, 9.0]))
     made = view.classify(model, WORDS, ["no", "yes"], TEXT, dtype="float32")
     page = studio(made)
-    scores = model(WORDS.encode(TEXT)[None])[0]
+    scores = model(WORDS.encode(TEXT)[None])[0].detach()
     assert int(scores.argmax()) == answer
     assert plain(page.locator(".cost").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
     assert plain(page.locator(".pane .scale").text_content()) == "A word pushes toward“no”“yes”"

@@ -13,7 +13,6 @@ from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import sampling_probabilities
 from tfviz.look import AttentionMaps, capture
 from tfviz.shapes import Float
-from tfviz.text.char_tokenizers import CharacterTokenizer
 from tfviz.view.figures.selection import check_head
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.text_studio import Prediction, StudioPicture
@@ -122,5 +121,6 @@ def predict_next(
         *(f"{name} {value:g}" for name, value in filters.items() if value is not None),
     ]
     before = unfiltered[top] if len(names) > 1 else None
-    unit = "letter" if isinstance(tokenizer, CharacterTokenizer) else "token"
-    return Prediction(f"The next {unit}", tokenizer.tokens(top), {"": filtered[top]}, ", ".join(names), before)
+    tokens = tokenizer.tokens(top)
+    unit = "letter" if all(len(token) == 1 for token in tokens) else "token"  # as in the page
+    return Prediction(f"The next {unit}", tokens, {"": filtered[top]}, ", ".join(names), before)

@@ -8,6 +8,7 @@ import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, linear } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
+import { tokenPhrase } from "../base/token-names.js";
 import { HeadKinds } from "./head-kinds.js";
 import { isAttention, sharpestQuery, strongestQuerySentence } from "./head-summary.js";
 import { HeadStage } from "./head-stage.js";
@@ -272,8 +273,9 @@ export class HeadsView {
   describeQuery(query) {
     const grid = this.panels?.[0].grid;
     if (this.large || !(grid instanceof Grid)) return;
-    this.finding.textContent = strongestQuerySentence(grid, query);
-    this.finding.hidden = !this.finding.textContent;
+    const none = `${tokenPhrase(grid.rows[query])} looks at nothing here.`; // an empty line would move the map
+    this.finding.textContent = strongestQuerySentence(grid, query) || none;
+    this.finding.hidden = false;
   }
 
   /** @param {GridPanel[]} panels */
