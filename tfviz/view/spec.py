@@ -67,13 +67,15 @@ def round_up(value: float, sizes: Sequence[float] = ROUND_FACTORS) -> float:
 
 
 def round_down(value: float) -> float:
-    """Return the largest number of `TICK_FACTORS` times a power of ten that is not above `value`, which is above 0.
+    """Return the largest number of `TICK_FACTORS` times a power of ten that is not above `value`, above 0.
+
+    A thousandth is forgiven: 0.09999 becomes 0.1.
 
     >>> round_down(0.55), round_down(19), round_down(0.001)
     (0.5, 10.0, 0.001)
     """
-    power = 10.0 ** math.floor(math.log10(value) + 1e-6)
-    fitting = max(size for size in TICK_FACTORS if size * power <= value * (1 + 1e-6))
+    power = 10.0 ** math.floor(math.log10(value))
+    fitting = max((size for size in TICK_FACTORS if size * power <= 1.001 * value), default=1)
     return float(f"{fitting * power:.6g}")
 
 
@@ -94,6 +96,8 @@ class Scale:
         """The numbers on the colour bar: those of the rule, or round ones if it does not end at 1, and its ends."""
         if self.limit == 1:
             return list(self.rule.ticks)
+        if not self.limit > 0:
+            return [0.0]
         parts = [round_down(fraction * self.limit) for fraction in self.rule.ticks if 0 < fraction < 1]
         step = round_up(self.limit / 4, TICK_FACTORS)
         steps = [n * step for n in (1, 2, 3) if n * step <= MAX_INNER_TICK * self.limit]

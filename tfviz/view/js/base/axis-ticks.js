@@ -19,9 +19,9 @@ export function roundUp(value, sizes = ROUND_FACTORS) {
 
 /** Return the largest number of `TICK_FACTORS` times a power of ten that is not above a value. @param {number} value above 0 */
 export function roundDown(value) {
-  const power = 10 ** Math.floor(Math.log10(value) + 1e-6);
-  const fitting = TICK_FACTORS.filter((size) => size * power <= value * (1 + 1e-6));
-  return Number((Math.max(...fitting) * power).toPrecision(6));
+  const power = 10 ** Math.floor(Math.log10(value));
+  const fitting = TICK_FACTORS.filter((size) => size * power <= 1.001 * value);
+  return Number((Math.max(1, ...fitting) * power).toPrecision(6));
 }
 
 /**

@@ -38,6 +38,7 @@ export const SCALES = Object.fromEntries(
 export function scaleTicks(scale, limit) {
   const { root, ticks, diverging } = spec.scales[/** @type {keyof typeof spec.scales} */ (scale)];
   if (limit === 1) return ticks;
+  if (!(limit > 0)) return [0];
   const parts = ticks.filter((tick) => tick > 0 && tick < 1).map((tick) => roundDown(tick * limit));
   const step = roundUp(limit / 4, spec.tick_factors);
   const steps = [1, 2, 3].map((n) => n * step).filter((tick) => tick <= spec.max_inner_tick * limit);
