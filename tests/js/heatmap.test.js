@@ -132,3 +132,17 @@ test("numbers below a twentieth of the scale are soft, the others have the ink o
     ["0.90", "ink"],
   ]);
 });
+
+test("the mark of a row ends where the map does, and is left out where the row is out of sight", () => {
+  const map = placed();
+  map.zoom(2, 0, 0); // rows 0 to 9
+  map.pan(0, 4.5); // rows 4.5 to 14.5
+  /** @type {[number, number][]} */
+  const marks = [];
+  const pen = stub({
+    rect: (/** @type {[number, number, number, number]} */ ...[, top, , height]) => marks.push([top, height]),
+  });
+  for (const row of [0, 3, 4, 14, 15, 19]) map.drawRowMark(pen, row);
+  const rowHeight = map.mapHeight / 10;
+  near(marks.flat(), [map.top, rowHeight / 2, map.top + 9.5 * rowHeight, rowHeight / 2]);
+});

@@ -266,7 +266,8 @@ export class HeadsView {
    */
   queryToDescribe([{ grid }, ...others], chosen) {
     if (!(grid instanceof Grid) || grid.poolSize > 1 || others.length) return null;
-    return this.source.document.unit === undefined && isAttention(grid) ? (chosen ?? sharpestQuery(grid)) : null;
+    if (this.source.document.unit !== undefined || !isAttention(grid)) return null;
+    return chosen !== undefined && chosen < grid.rows.length ? chosen : sharpestQuery(grid);
   }
 
   /** Say what the head looks at most from a query; a studio has a sentence of its own. @param {number} query */

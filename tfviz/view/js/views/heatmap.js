@@ -256,7 +256,9 @@ export class Heatmap {
   drawRowMark(pen, row) {
     const [, y, , height] = this.box(row, 0);
     const [top, bottom] = [Math.max(y, this.top), Math.min(y + height, this.top + this.mapHeight)];
-    pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.ink, lineWidth: 2 });
+    if (bottom > top)
+      // else the row lies outside of a map that is zoomed
+      pen.rect(this.left - 1, top, this.mapWidth + 2, bottom - top, { stroke: this.theme.ink, lineWidth: 2 });
   }
 
   /**
