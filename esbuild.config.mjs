@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 124_800,
   "interact.js": 127_400,
   "lesson.js": 1_400,
-  "maps-widget.js": 110_200,
-  "maps.js": 113_200,
+  "maps-widget.js": 111_000,
+  "maps.js": 114_000,
   "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 188_400,
-  "patching.js": 188_000,
+  "patching-widget.js": 189_800,
+  "patching.js": 189_400,
   "site-search.js": 22_600,
-  "studios-widget.js": 263_200,
-  "studios.js": 262_800,
+  "studios-widget.js": 264_800,
+  "studios.js": 264_400,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

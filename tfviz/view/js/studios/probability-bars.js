@@ -58,9 +58,15 @@ function barRow({ name, probability, pale = null, other = null, title = "", kind
     },
     h("span", { class: "name", dir: "auto" }, phrase),
     track(probability, pale, other),
-    h("span", { class: "number" }, percent(probability)),
+    h("span", { class: "number" }, percent(probability), was(probability, other)),
   );
 }
+
+/** Say what a probability was, unless it reads the same. @param {number} probability @param {number | null} other */
+const was = (probability, other) =>
+  other === null || percent(other) === percent(probability)
+    ? null
+    : h("span", { class: "was" }, `was ${percent(other)}`);
 
 /** @param {number} probability @param {number | null} pale @param {number | null} other */
 function track(probability, pale, other) {
