@@ -65,8 +65,7 @@ export class ModelPane {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    const [firstCell] = this.cells.values();
-    this.cellSide ||= firstCell?.clientWidth ?? 0;
+    this.measure();
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), selected);
@@ -81,9 +80,16 @@ export class ModelPane {
     this.tagging = setTimeout(() => this.tagCells(grid), TAGGING_DELAY);
   }
 
+  /** Return the side of a map as the page lays it out, in pixels, measured again after a change; 0 outside of a page. */
+  measure() {
+    const [firstCell] = this.cells.values();
+    this.cellSide ||= firstCell?.clientWidth ?? 0;
+    return this.cellSide;
+  }
+
   /** Write into each map what its head looks at, where there is room. @param {(place: HeadAddress) => Grid} grid */
   tagCells(grid) {
-    const side = this.cellSide || this.side;
+    const side = this.measure() || this.side;
     for (const [key, cell] of this.cells) {
       const map = grid(placeOf(key));
       const isLong = map.rows.length > MAX_TAGGED_LENGTH;
