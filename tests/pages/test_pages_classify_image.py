@@ -341,7 +341,7 @@ def test_most_important_patch_matches_leave_one_out(studio):
     check_shares(page, check_against_torch(page, model))
     hover(page, worst)
     assert "without it" not in status_text(page)  # it is not shaded again, but what was measured stays known
-    click_tab(page, "what it adds")
+    click_tab(page, "effect of hiding")
     hover(page, worst)
     assert "; without it “" in status_text(page)
 

@@ -68,8 +68,10 @@ export class ModelPane {
     this.measure();
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
-      this.markCell(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), selected);
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row(place));
+      const isOff = without.has(`${groups[place.part].sites[place.layer]},${place.head}`);
+      this.markCell(cell, place, isOff, selected);
+      const canvas = /** @type {HTMLCanvasElement} */ (cell.querySelector("canvas"));
+      this.drawCell(canvas, grid(place), isOff ? null : row(place));
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;

@@ -58,7 +58,7 @@ function barRow({ name, probability, pale = null, other = null, title = "", kind
     },
     h("span", { class: "name", dir: "auto" }, phrase),
     track(probability, pale, other),
-    h("span", { class: "number" }, percent(probability), was(probability, other)),
+    h("span", { class: "numbers" }, h("span", { class: "number" }, percent(probability)), was(probability, other)),
   );
 }
 

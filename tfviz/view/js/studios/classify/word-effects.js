@@ -13,7 +13,7 @@ import { gradient } from "../small-elements.js";
 /** @import { ClassifyStudio } from "./classify-studio.js" */
 /** @import { TextAnswer } from "../text/text-studio.js" */
 
-// In place of a label: words are shaded by the chosen head, or by what they add to the answer of the text as typed.
+// In place of a label: words are shaded by the chosen head, or by their effect on the answer of the text as typed.
 export const BY_HEAD = -2;
 export const BY_ANSWER = -3;
 const MAX_RANKED_WORDS = 5; // words that are listed
@@ -39,13 +39,13 @@ export class WordEffects {
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
-      [[BY_ANSWER, "what they add"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
+      [[BY_ANSWER, "their effect"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
       store.get("label"),
       choose,
     );
     this.scale = h("p", { class: "scale" });
     this.rows = h("div", { class: "bar-list ranking", role: "group", "aria-label": "The words that count most" });
-    const title = h("h4", {}, "Words that count most", h("small", {}, "in log-odds"));
+    const title = h("h4", {}, "Words that count most", h("small", {}, "log-odds lost without it"));
     this.ranking = h("div", { class: "counting" }, title, this.rows);
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }

@@ -83,6 +83,7 @@ export class NextTokens {
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
     if (unedited) this.about += "; line: all heads on";
     const sameText = String(answer.ids) === this.textKey;
+    const orderBefore = String(this.tokens.map(({ id }) => id));
     this.textKey = String(answer.ids);
     this.tokens = this.order.map((id) => ({
       id,
@@ -91,7 +92,7 @@ export class NextTokens {
       unfiltered: unfiltered[id],
       other: others ? others[id] : null,
     }));
-    if (sameText) animateReorder(this.rows, () => this.draw());
+    if (sameText && String(this.order) !== orderBefore) animateReorder(this.rows, () => this.draw());
     else this.draw();
   }
 
