@@ -6,7 +6,7 @@ import { Grid } from "../base/grid.js";
 import { CanvasPen } from "../base/pen.js";
 import { HeadStage } from "./head-stage.js";
 import { smallMapTheme } from "../base/theme.js";
-import { describeMap } from "./head-summary.js";
+import { describeMap, isAttention } from "./head-summary.js";
 import { drawRowBars } from "./row-bars.js";
 import { ShadedWords } from "./shaded-words.js";
 import { Sheet } from "./sheet.js";
@@ -121,7 +121,8 @@ export class SheetStage {
     if (!this.mapWidth) return;
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
-    const marks = { rows: [], cols: [], current: query, outlined, query };
+    const listed = this.isAttention && isAttention(grid) ? query : null;
+    const marks = { rows: [], cols: [], current: query, outlined, query: listed };
     this.map.show([{ name, grid }], { ...marks, mapWidth: this.mapWidth }, this.mapAndListWidth);
   }
 
