@@ -102,10 +102,10 @@ export class Heatmap {
       this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    const room = Math.min(width, maxWidth);
-    const left = this.nameWidth(room);
+    const available = Math.min(width, maxWidth);
+    const left = this.nameWidth(available);
     const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
-    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, room - left);
+    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, available - left);
     const top = this.namesHeight(m, cellWidth);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && cellWidth >= 26 && cellHeight >= 13;

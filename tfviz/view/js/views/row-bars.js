@@ -26,8 +26,8 @@ const FONT_SIZE = 13;
  * @param {number} query
  * @param {Box} box the room for the lists
  */
-export function drawRowBars(pen, theme, grid, query, [x, y, room, height]) {
-  const width = Math.min(room, MAX_WIDTH);
+export function drawRowBars(pen, theme, grid, query, [x, y, available, height]) {
+  const width = Math.min(available, MAX_WIDTH);
   const draw = (/** @type {string} */ title, /** @type {WeightBar[]} */ bars, /** @type {number} */ top) =>
     bars.length ? drawBars(pen, theme, title, bars, [x, top, width, y + height - top]) : 0;
   const used = draw(`${tokenPhrase(grid.rows[query])} looks at`, keyBars(grid, query), y);

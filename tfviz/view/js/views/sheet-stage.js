@@ -21,7 +21,7 @@ import { Sheet } from "./sheet.js";
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
 const NAMES_OF_MAP = 30; // pixels that the names of a map's rows are wider than those above are high
 const MAX_CELL = 56; // pixels of a cell of that map
-const NARROW = 500; // pixels of a page
+const [NARROW, LIST_HEIGHT] = [500, 240]; // pixels of a page; of the list below a map there
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
 
@@ -34,6 +34,7 @@ export class SheetStage {
   focused = false;
   mapWidth = 0;
   mapAndListWidth = 0;
+  isNarrow = false;
   /** What the selected head does, in a sentence. */
   finding = h("p", { class: "finding of-sheet" });
 
@@ -92,9 +93,10 @@ export class SheetStage {
     if (this.sheet.thumbWidth < least) this.sheet.layout(part, width); // the whole width
     const high = Math.max(MIN_MAP_WIDTH, this.sheet.height + NAMES_OF_MAP);
     const beside = width - this.sheet.width - MAP_GAP;
-    this.mapAndListWidth = width < NARROW ? width : beside; // on a telephone the map stands below
-    const mapWidth = width < NARROW ? width : Math.min(beside, MAX_MAP_WIDTH, high);
-    this.mapWidth = fits && (width < NARROW || mapWidth >= MIN_MAP_WIDTH) ? mapWidth : 0;
+    this.isNarrow = width < NARROW; // on a telephone the map stands below
+    this.mapAndListWidth = this.isNarrow ? width : beside;
+    const mapWidth = this.isNarrow ? width : Math.min(beside, MAX_MAP_WIDTH, high);
+    this.mapWidth = fits && (this.isNarrow || mapWidth >= MIN_MAP_WIDTH) ? mapWidth : 0;
     this.showSelected();
     this.draw();
   }
@@ -123,7 +125,8 @@ export class SheetStage {
     const { outlined = [] } = this.content ?? {};
     const listed = this.isAttention && isAttention(grid) ? query : null;
     const marks = { rows: [], cols: [], current: query, outlined, query: listed };
-    this.map.show([{ name, grid }], { ...marks, mapWidth: this.mapWidth }, this.mapAndListWidth);
+    const height = this.isNarrow ? this.mapWidth + LIST_HEIGHT : this.sheet.height;
+    this.map.show([{ name, grid }], { ...marks, mapWidth: this.mapWidth, height }, this.mapAndListWidth);
   }
 
   draw() {
