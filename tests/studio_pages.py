@@ -10,6 +10,7 @@ import re
 import pytest
 import torch
 from browser import VIEW_READY_JS, goto_view, plain
+from widgets import ask_widget
 
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
@@ -114,6 +115,12 @@ def types(page, text):
     click(page, "Done")
 
 
+def type_in_editor(page, text):
+    """Put a text in place of the prompt."""
+    page.locator(".editor").fill(text)
+    wait_until_idle(page)
+
+
 def leave(page):
     """The pointer goes: what it pointed at is no longer told."""
     page.mouse.move(2, 2)
@@ -166,15 +173,19 @@ def with_kernel(page, live, name, shared):
     """Show a widget, whose script is `name`, with its other end here; `shared` is the trait that both sides set."""
 
     def asks(question):
-        sent = []
-        live.send = lambda content, buffers=None: sent.append(
-            (content, [base64.b64encode(piece).decode() for piece in buffers or []])
-        )
-        live._on_message(live, question, [])
-        return sent[0]
+        content, pieces = ask_widget(live, **question)
+        return content, [base64.b64encode(piece).decode() for piece in pieces or []]
 
     page.expose_function("kernelAsk", asks)
     page.expose_function("kernelState", lambda: {"document": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
     page.evaluate(WIDGET, [(BUNDLES / f"{name}.js").read_text(encoding="utf-8"), shared])
+
+
+def open_with_kernel(page, live, script="studios-widget", ready=".studio :is(.word, .token)"):
+    """The page of a studio's widget, once what matches `ready` is there."""
+    with_kernel(page, live, script, "state")
+    page.locator(ready).first.wait_for()
+    wait_until_idle(page)
+    return page

@@ -16,13 +16,13 @@ from studio_pages import (
     do_try,
     focused,
     leave,
+    open_with_kernel,
     randomize_weights,
     state,
     status_text,
     switch,
     tab_to,
     wait_until_idle,
-    with_kernel,
     with_state,
 )
 from studio_pages import tensor as numbers
@@ -443,11 +443,8 @@ def test_touch_hides_patch_and_leaves_no_hover(studio):
 
 def test_kernel_matches_torch(new_page):
     model, _ = vit()
-    page = new_page()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
-    with_kernel(page, live, "studios-widget", "state")
-    page.locator(".prediction .bar-row").first.wait_for()
-    wait_until_idle(page)
+    page = open_with_kernel(new_page(), live, ready=".prediction .bar-row")
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]
     check_shares(page, run_torch(model, [1])[0].softmax(-1))

@@ -8,6 +8,7 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
+from widgets import ask_widget
 
 from tfviz import look, view
 from tfviz.view.studio.image_requirements import patched_pixels
@@ -153,13 +154,8 @@ def test_figure_picture_shows_image_and_sorted_probabilities():
 def test_kernel_matches_model_and_saves_static_view():
     live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers))
     off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
-    live._on_message(
-        live, {"id": 1, "run": "read", "inputs": [["hidden", [12], hidden]], "edits": off, "capture": True}, []
-    )
-    ((content, buffers),) = sent
+    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], edits=off, capture=True)
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
         expected = vit()(hide_patches([2, 7]))[0]

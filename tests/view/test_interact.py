@@ -10,6 +10,7 @@ import torch
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import nn
+from widgets import ask_widget
 
 from tfviz import text, view
 from tfviz.portable.program import serialize_programs
@@ -478,18 +479,9 @@ def test_error_of_the_function_propagates():
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
 
 
-def ask_kernel(live, **question):
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._on_message(live, {"id": "7", **question}, [])
-    ((content, buffers),) = sent
-    assert content["id"] == "7"
-    return content, buffers
-
-
 def test_kernel_reports_integers_beyond_32_bits():
     live = view.interact(lambda x: torch.tensor(2**40), x=(0.0, 1.0), kernel=True)
-    content, _ = ask_kernel(live, values={"x": 0.5})
+    content, _ = ask_widget(live, values={"x": 0.5})
     assert content["error"].startswith("ValueError: output holds integers past 32 bits")
 
 
@@ -497,7 +489,7 @@ def test_kernel_runs_function_that_cannot_be_exported():
     live = view.interact(unexportable, x=(-1.0, 1.0), kernel=True, examples={"The end": {"x": 1.0}})
     assert live.document["examples"] == [["The end", {"x": 1.0}]]
     assert live.values == {"x": 0.0}
-    content, (data,) = ask_kernel(live, values={"x": -0.5})
+    content, (data,) = ask_widget(live, values={"x": -0.5})
     told = content["results"]["output"]
     assert (told["shape"], told["dtype"]) == ([], "float32")
     assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
@@ -520,9 +512,9 @@ def test_kernel_reports_exceptions_and_rejects_invalid_values():
         return x + y
 
     live = view.interact(breaks, x=(0.0, 1.0), y=[1, 2], kernel=True)
-    assert ask_kernel(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
-    assert "error" in ask_kernel(live, values="nonsense")[0]
-    page = ask_kernel(live, page=True)[1][0].decode()
+    assert ask_widget(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
+    assert "error" in ask_widget(live, values="nonsense")[0]
+    page = ask_widget(live, page=True)[1][0].decode()
     assert page.startswith("<!doctype html>")
     for wrong in ({"x": 0.5}, {"x": "a", "y": 0}, {"x": 0.5, "y": 9}):
         with pytest.raises(Exception, match=r"values has|cannot be"):
