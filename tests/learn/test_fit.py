@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 import torch
+from calls import Calls
 from torch import nn
 from torch._dynamo.testing import CompileCounter
 from trainings import TEXT, equal_states, gpt, ragged, run, state_of, train, translator, windows
@@ -298,21 +299,13 @@ class Output(dict):
     __getattr__ = dict.__getitem__
 
 
-class HuggingFaceLike(nn.Module):
-    def __init__(self, name="logits"):
-        super().__init__()
-        self.model, self.name = gpt(), name
-
-    def forward(self, ids):
-        return Output({self.name: self.model(ids)}) if self.name == "logits" else (self.model(ids),)
-
-
 def test_fit_accepts_hugging_face_outputs():
-    mine, theirs = gpt(), HuggingFaceLike()
+    mine, inner = gpt(), gpt()
+    theirs = Calls(lambda ids: Output(logits=inner(ids)), model=inner)
     assert run(mine) == run(theirs)
     assert evaluate.loss(theirs, [windows()[0]]) == evaluate.loss(mine, [windows()[0]])
     with pytest.raises(ValueError, match="without logits"):
-        run(HuggingFaceLike("hidden"))
+        run(Calls(lambda ids: (inner(ids),), model=inner))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 import small_models
 import torch
+from calls import Calls
 from study_models import FAMILIES, VOCAB_SIZE, build
-from torch import nn
 
 from tfviz.study import HeadScores, Inputs, aggregate, mean_head_scores
 from tfviz.study.batch_statistics import BatchMeasurement
@@ -117,20 +117,10 @@ def test_what_a_measure_raises_comes_back(client):
     assert model.training
 
 
-class Locked(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.gpt, self.lock = gpt(), threading.Lock()
-
-    def forward(self, ids):
-        return self.gpt(ids)
-
-
 def test_clients_and_models_that_cannot_be(client):
-    given = {"progress": False, "client": client}
+    given, lock = {"progress": False, "client": client}, threading.Lock()
     with pytest.raises(ValueError, match=r"^model cannot be pickled for the workers: cannot pickle"):
-        aggregate(Locked(), [DATA], HeadScores(), **given)
-    lock = threading.Lock()
+        aggregate(Calls(gpt(), lock=lock), [DATA], HeadScores(), **given)
     with pytest.raises(ValueError, match=r"^measure cannot be pickled for the workers: cannot pickle"):
         aggregate(gpt(), [DATA], lambda seen, inputs: lock.locked(), **given)
     with pytest.raises(TypeError, match=r"client is 'tcp://here:8786'; give a distributed\.Client"):
