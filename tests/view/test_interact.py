@@ -417,63 +417,6 @@ def unexportable(x):
     return x if x.sum() > 0 else -x
 
 
-PAIR = view.controls.cells([1.0, 2.0])
-
-
-def interact_with(drawing, x=PAIR):
-    return view.interact(scaled, x=x, draw={"output": drawing})
-
-
-WRONG = [
-    (lambda: view.interact(scaled, y=(0.0, 1.0)), TypeError, r"scaled takes no y; it takes x, times, plus"),
-    (lambda: view.interact(scaled), TypeError, "scaled needs x: give a control"),
-    (lambda: view.interact(lambda: torch.ones(2)), TypeError, "function has no control"),
-    (lambda: view.interact(scaled, x="abc"), TypeError, r"x is 'abc'; give \(low, high"),
-    (lambda: view.interact(scaled, x=torch.ones(2)), TypeError, r"x is a tensor of shape \[2\]; give \(low"),
-    (lambda: view.interact(scaled, x=(1.0, 1.0)), ValueError, "from a smaller number to a larger"),
-    (lambda: view.interact(scaled, x=(0.0, math.inf)), ValueError, "from a smaller number"),
-    (lambda: view.interact(scaled, x=(0.0, 1.0, 0.0)), ValueError, "the step must be above 0"),
-    (lambda: view.interact(scaled, x=[]), ValueError, "x is an empty menu"),
-    (
-        lambda: view.interact(unexportable, x=(0.0, 1.0)),
-        ValueError,
-        "cannot be exported: .*torch.where.*with kernel=True",
-    ),
-    (lambda: view.interact(scaled, x=PAIR, draw={"y": view.draw.number()}), LookupError, "draw names y; .* output"),
-    (lambda: interact_with(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
-    (lambda: interact_with(view.draw.bars("y")), LookupError, "the controls that have words: x"),
-    (lambda: interact_with(view.draw.bars(["a"])), ValueError, "rows of output has 1 words, for 2 rows"),
-    (lambda: interact_with(view.draw.arrows()), ValueError, r"arrows draws \[word, 2\]"),
-    (lambda: view.interact(lambda x: x * torch.ones(2, 2, 2, 2), x=PAIR), ValueError, r"\[2, 2, 2, 2\]: return a part"),
-    (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
-    (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
-    (lambda: view.interact(lambda x, on: x if on else {"a": x}, x=PAIR, on=True), ValueError, "for other choices a"),
-    (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give "),
-    (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
-    (lambda: view.draw.graph(positions=torch.ones(3)), ValueError, r"positions has the shape \[3\]"),
-    (lambda: view.controls.points({}), ValueError, "pairs by name"),
-    (lambda: view.controls.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
-    (lambda: view.controls.points({"a": (1, math.nan)}), ValueError, "holds nan"),
-    (lambda: view.controls.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
-    (lambda: view.controls.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
-    (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 labels, the cells have 2 rows"),
-    (lambda: view.controls.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
-    (
-        lambda: view.controls.text("abc", text.ByteTokenizer(), max_tokens=2),
-        ValueError,
-        "text has 3 tokens, and max_tokens is 2",
-    ),
-    (lambda: view.controls.order(["a"]), ValueError, "2 words at least"),
-    (lambda: view.controls.angle(math.inf), ValueError, "start is inf"),
-]
-
-
-@pytest.mark.parametrize(("make", "error", "says"), WRONG)
-def test_invalid_arguments_raise(make, error, says):
-    with pytest.raises(error, match=says):
-        make()
-
-
 def test_error_of_the_function_propagates():
     with pytest.raises(RuntimeError, match="must match the size"):
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))

@@ -57,11 +57,6 @@ def test_invalid_head_requests_return_error_without_data(name, value):
     assert answer["error"].startswith(f"LookupError: {name} is {value!r}; there are")
 
 
-def test_unknown_keyword_raises():
-    with pytest.raises(TypeError, match=r"no such choice: layers; there are: mode, part, layer"):
-        view.live(maps(), layers=2)
-
-
 def lazy_maps(size=40):
     query, key = (torch.randn(1, 3, size, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
     return AttentionMaps([LazyAttention(AttentionCall.from_arguments(query, key, key, None, None, causal=True))] * 2)
