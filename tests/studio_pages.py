@@ -59,15 +59,6 @@ def studio(new_page, tmp_path):
     return opened
 
 
-def randomize_weights(model, seed=3):
-    """Far from even: each matrix is drawn anew."""
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.3)
-    return model.eval()
-
-
 def with_state(made, most=None, **state):
     """The same view with its controls set otherwise."""
     described = {**made.document, "state": {**made.document["state"], **state}}

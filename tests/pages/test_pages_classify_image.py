@@ -10,6 +10,8 @@ import pytest
 import torch
 from browser import axe, axe_violations_by_scheme, plain, press, takes
 from PIL import Image
+from small_models import vit, without_patches
+from small_models import vit_pixels as pixels
 from studio_pages import (
     button,
     click,
@@ -17,7 +19,6 @@ from studio_pages import (
     focused,
     leave,
     open_with_kernel,
-    randomize_weights,
     state,
     status_text,
     switch,
@@ -26,7 +27,6 @@ from studio_pages import (
     with_state,
 )
 from studio_pages import tensor as numbers
-from torch import nn
 from writing_studios import format_percent
 
 from tfviz import look, view
@@ -37,56 +37,17 @@ ROWS, COLUMNS = 3, 4
 COUNT = ROWS * COLUMNS
 
 
-class Block(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.mix = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
-
-    def forward(self, x):
-        x = x + self.attention(x, x, x, need_weights=False)[0]
-        return x + self.mix(x)
-
-
-class ViT(nn.Module):
-    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2."""
-
-    def __init__(self, extra=1, dim=12, heads=3):
-        super().__init__()
-        self.extra = nn.Parameter(torch.randn(1, extra, dim))
-        self.embed = nn.Conv2d(3, dim, 2, 2)
-        self.positions = nn.Parameter(torch.randn(1, extra + COUNT, dim))
-        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(2)])
-        self.head = nn.Linear(dim, 3)
-
-    def forward(self, pixels):
-        x = torch.cat([self.extra.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).mT], 1) + self.positions
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x.mean(1))
-
-
 @cache
-def pixels():
-    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
-
-
-@cache
-def vit(extra=1):
-    torch.manual_seed(0)
-    model = randomize_weights(ViT(extra))
+def vit_studio(extra=1):
+    model = vit(extra)
     return model, view.classify_image(model, pixels(), LABELS, dtype="float32")
 
 
 def run_torch(model, hidden=(), off=()):
     """What torch gives for the pixels without these patches, painted by hand, and its maps, with some heads off."""
-    image = pixels().clone()
-    for patch in hidden:
-        row, column = divmod(patch, COLUMNS)
-        image[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels().mean((1, 2))[:, None, None]
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in off}
     with torch.no_grad(), look.capture(model, "*.pattern", edit=edit) as seen:
-        return model(image[None])[0], seen
+        return model(without_patches(pixels(), hidden)[None])[0], seen
 
 
 def check_against_torch(page, model, hidden=(), off=()):
@@ -158,7 +119,7 @@ def as_percent(share):
 
 
 def test_click_hides_and_restores_patch(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     before = check_against_torch(page, model)
     check_shares(page, before)
@@ -178,7 +139,7 @@ def test_click_hides_and_restores_patch(studio):
 
 
 def test_drag_hides_patches_and_undoes_in_one_step(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     page.mouse.move(*patch_position(page, 0))
     page.mouse.down()
@@ -197,7 +158,7 @@ def test_drag_hides_patches_and_undoes_in_one_step(studio):
 
 
 def test_patches_are_hidden_by_keyboard_alone(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     tab_to(page, ".patches canvas")
     wait_until_idle(page)
@@ -218,7 +179,7 @@ def test_patches_are_hidden_by_keyboard_alone(studio):
 
 
 def test_hidden_patch_has_mean_colour_of_image(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(with_state(made, shade="nothing"))
     press_patch(page, 5)
     leave(page)
@@ -232,7 +193,7 @@ def click_tab(page, name):
 
 
 def test_attention_query_is_class_token_or_hovered_patch(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, shade="attention", layer=1, head=0))
     _, seen = run_torch(model)
     maps = torch.stack([seen[f"blocks.{layer}.attention.pattern"][0] for layer in (0, 1)])
@@ -257,7 +218,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
 
 def test_patch_opacity_follows_attention(studio):
     """Between the page's white and the picture's own colour, by the square root of the weight beside the largest."""
-    model, made = vit()
+    model, made = vit_studio()
     plain_page = studio(with_state(made, shade="nothing"))
     own = [colour(plain_page, patch) for patch in range(COUNT)]
     page = studio(with_state(made, shade="attention", layer=1, head=0))
@@ -269,7 +230,7 @@ def test_patch_opacity_follows_attention(studio):
 
 
 def test_most_attended_patch_can_be_masked(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, layer=1, head=0))
     weights = run_torch(model)[1]["blocks.1.attention.pattern"][0, 0, 0, 1:]
     strongest = weights.argsort(descending=True)[:3].tolist()
@@ -298,7 +259,7 @@ def is_outlined(page, patch):
 
 
 def test_heads_are_ablated_and_restored(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     switch(page, 1, 2)
     check_shares(page, check_against_torch(page, model, off=[(1, 2)]))
@@ -311,7 +272,7 @@ def test_heads_are_ablated_and_restored(studio):
 
 
 def test_sentence_follows_selected_label(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
@@ -329,7 +290,7 @@ def log_odds(logits, label):
 
 
 def test_most_important_patch_matches_leave_one_out(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     label = made.document["state"]["label"]
     falls = {patch: log_odds(run_torch(model, [patch])[0], label) for patch in range(COUNT)}
@@ -347,7 +308,7 @@ def test_most_important_patch_matches_leave_one_out(studio):
 
 
 def test_most_important_head_matches_leave_one_out(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     label = made.document["state"]["label"]
     falls = {
@@ -362,7 +323,7 @@ def test_most_important_head_matches_leave_one_out(studio):
 
 
 def test_try_keeps_four_most_attended_patches(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, shade="attention", layer=1, head=0))
     _, seen = run_torch(model)
     kept = seen["blocks.1.attention.pattern"][0, 0, 0, 1:].topk(4).indices.tolist()
@@ -371,7 +332,7 @@ def test_try_keeps_four_most_attended_patches(studio):
 
 
 def test_link_with_invalid_patches_ignores_them(studio, new_page):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made)
     press_patch(page, 2)
     page.locator("summary", has_text="Share").click()
@@ -386,7 +347,7 @@ def test_link_with_invalid_patches_ignores_them(studio, new_page):
 
 
 def test_model_without_class_token_averages_all_patches(studio):
-    model, made = vit(extra=0)
+    model, made = vit_studio(extra=0)
     page = studio(made)
     check_shares(page, check_against_torch(page, model))
     assert "from all patches in the mean" in sentence(page)
@@ -396,7 +357,7 @@ def test_model_without_class_token_averages_all_patches(studio):
 
 
 def test_open_head_button_shows_full_map(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     page.get_by_role("button", name="Open this head").click()
     wait_until_idle(page)
@@ -406,7 +367,7 @@ def test_open_head_button_shows_full_map(studio):
 
 
 def test_exports_contain_current_results(studio, tmp_path):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
@@ -421,7 +382,7 @@ def test_exports_contain_current_results(studio, tmp_path):
 
 
 def test_phone_layout_fits_window_and_passes_axe(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made, width=400)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(".patches canvas").bounding_box()["width"] <= 400
@@ -431,7 +392,7 @@ def test_phone_layout_fits_window_and_passes_axe(studio):
 
 
 def test_touch_hides_patch_and_leaves_no_hover(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made, width=400, has_touch=True)
     page.touchscreen.tap(*patch_position(page, 6))
     wait_until_idle(page)
@@ -442,7 +403,7 @@ def test_touch_hides_patch_and_leaves_no_hover(studio):
 
 
 def test_kernel_matches_torch(new_page):
-    model, _ = vit()
+    model, _ = vit_studio()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
     page = open_with_kernel(new_page(), live, ready=".prediction .bar-row")
     press_patch(page, 1)
@@ -451,7 +412,7 @@ def test_kernel_matches_torch(new_page):
 
 
 def test_controls_have_accessible_names(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made)
     assert button(page, "Hide every other patch").count() == 1
     name = page.locator(".patches canvas").get_attribute("aria-label")

@@ -3,11 +3,11 @@
 import pytest
 import torch
 from browser import plain
+from small_models import randomize_weights
 from studio_pages import (
     button,
     click,
     open_with_kernel,
-    randomize_weights,
     status_text,
     type_in_editor,
     types,

@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
+from small_models import randomize_weights
 from studio_pages import (
     RECORD_ENGINE_JS,
     button,
@@ -13,7 +14,6 @@ from studio_pages import (
     do_try,
     open_with_kernel,
     opened_link,
-    randomize_weights,
     state,
     status_text,
     tab_to,

@@ -8,7 +8,8 @@ import numpy
 import torch
 from browser import plain, takes
 from PIL import Image
-from studio_pages import open_with_kernel, randomize_weights, switch, type_in_editor, wait_until_idle, with_state
+from small_models import randomize_weights
+from studio_pages import open_with_kernel, switch, type_in_editor, wait_until_idle, with_state
 from torch.nn import functional
 from writing_studios import TOKENIZER, write_studio
 

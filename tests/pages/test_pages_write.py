@@ -7,13 +7,13 @@ import struct
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
+from small_models import randomize_weights
 from studio_pages import (
     button,
     click,
     do_try,
     focused,
     open_with_kernel,
-    randomize_weights,
     state,
     status_text,
     switch,
