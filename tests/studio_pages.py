@@ -138,6 +138,15 @@ def focused(page, selector):
     return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
 
 
+def remove_and_restore(page):
+    """Take the view out of the page, where its worker ends, and put it back."""
+    assert len(page.workers) == 1
+    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
+    page.wait_for_timeout(200)
+    assert page.workers == []
+    page.evaluate("document.body.append(view)")
+
+
 def opened_link(page, new_page):
     """The page at the address that `page` shares."""
     page.locator("summary", has_text="Share").click()

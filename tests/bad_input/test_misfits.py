@@ -1,6 +1,9 @@
 """Mismatched ids, labels, masks, logits and values raise errors and are never silently accepted."""
 
+from functools import partial
+
 import pytest
+import small_models
 import torch
 from calls import Calls
 
@@ -9,11 +12,7 @@ from tfviz.layers import masks
 from tfviz.learn import losses
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
-
-
-def gpt(**parts):
-    torch.manual_seed(1)
-    return models.GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
+gpt = partial(small_models.gpt, std=None)
 
 
 def constant_model(said):

@@ -131,29 +131,22 @@ def test_fit_raises_before_stepping_on_non_finite_loss(tmp_path):
         run(gpt(), steps=50, lr=1e30)
 
 
-def test_bfloat16_trains_on_cpu(monkeypatch):
+@pytest.mark.parametrize(("precision", "name", "near"), [("bfloat16", "bf16", 0.1), ("float16", "fp16", 0.05)])
+def test_half_precision_trains_on_cpu(monkeypatch, precision, name, near):
     model = gpt()
-    half = run(model, precision="bfloat16")
-    assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=0.1)
+    half = run(model, precision=precision)
+    assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=near)
     assert half != run(gpt(), precision="float32")
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert "forward" not in vars(model)
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", name)
     assert run(gpt()) == half
+
+
+def test_unsupported_precision_of_accelerate_raises(monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp8")
     with pytest.raises(ValueError, match="fp8; fit supports: no, bf16, fp16"):
         fit(gpt(), windows(), 3)
-
-
-def test_float16_trains_on_cpu(monkeypatch):
-    expected = [loss for _, loss, _ in run(gpt())]
-    model = gpt()
-    half = run(model, precision="float16")
-    assert [loss for _, loss, _ in half] == pytest.approx(expected, abs=0.05)
-    assert half != run(gpt())
-    assert {p.dtype for p in model.parameters()} == {torch.float32}
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
-    assert run(gpt()) == half
 
 
 def test_float16_overflow_skips_step_and_halves_loss_scale(tmp_path):

@@ -109,9 +109,15 @@ def sentence(page):
 
 def colour(page, patch):
     """The middle of a patch, a little aside of the sign of a hidden one."""
+    return pixel(page, patch, down=-0.12)
+
+
+def pixel(page, patch, right=0.0, down=0.0, more=0):
+    """What is seen beside the middle of a patch, by shares of the picture, and so many pixels to the right."""
     picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = patch_centre(patch)
-    return numpy.array(picture.getpixel((int(across * picture.width), int((down - 0.12) * picture.height)))).astype(int)
+    x, y = patch_centre(patch)
+    place = int((x + right) * picture.width) + more, int((y + down) * picture.height)
+    return numpy.array(picture.getpixel(place)).astype(int)
 
 
 def as_percent(share):
@@ -252,10 +258,7 @@ def test_most_attended_patch_can_be_masked(studio):
 
 def is_outlined(page, patch):
     """Whether the left edge of a patch has the colour of attention."""
-    picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = patch_centre(patch)
-    edge = picture.getpixel((int((across - 0.5 / COLUMNS) * picture.width) + 1, int(down * picture.height)))
-    return bool(numpy.abs(numpy.array(edge).astype(int) - RAMP).max() < 30)
+    return bool(numpy.abs(pixel(page, patch, right=-0.5 / COLUMNS, more=1) - RAMP).max() < 30)
 
 
 def test_heads_are_ablated_and_restored(studio):

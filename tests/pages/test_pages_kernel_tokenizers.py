@@ -68,12 +68,15 @@ def test_page_is_busy_while_python_encodes(new_page):
     assert live._last[1][0][0].tolist() == vocab.encode("the dog sat").tolist()
 
 
-def test_write_shows_latest_prompt_after_fast_typing(new_page):
+def open_write_studio(page):
     vocab = SubwordTokenizer(regex())
-    live = view.write(
-        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
-    )
-    page = open_with_kernel(new_page(), live)
+    model = randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12))
+    live = view.write(model, vocab, "the", kernel=True)
+    return vocab, live, open_with_kernel(page, live)
+
+
+def test_write_shows_latest_prompt_after_fast_typing(new_page):
+    vocab, live, page = open_write_studio(new_page())
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
     page.keyboard.type(" mat and the dog", delay=1)
@@ -131,11 +134,7 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
 
 
 def test_python_encoding_error_is_shown(new_page):
-    vocab = SubwordTokenizer(regex())
-    live = view.write(
-        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
-    )
-    page = open_with_kernel(new_page(), live)
+    _, live, page = open_write_studio(new_page())
     live._tokenizers = []
     type_in_editor(page, "the dog")
     assert "there is no tokenizer 0" in status_text(page)

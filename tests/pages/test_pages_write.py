@@ -14,6 +14,7 @@ from studio_pages import (
     do_try,
     focused,
     open_with_kernel,
+    remove_and_restore,
     state,
     status_text,
     switch,
@@ -785,11 +786,7 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
     model, made = write_studio()
     page = studio(made)
     click(page, STEP, STEP)
-    assert len(page.workers) == 1
-    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
-    page.wait_for_timeout(200)
-    assert page.workers == []
-    page.evaluate("document.body.append(view)")
+    remove_and_restore(page)
     wait_until_idle(page)
     click(page, STEP)
     assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, TOKENIZER.encode("abc"), 3))

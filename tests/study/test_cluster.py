@@ -2,20 +2,17 @@
 
 import threading
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
-import small_models
 import torch
 from calls import Calls
-from study_models import FAMILIES, VOCAB_SIZE, build
+from study_models import DATA, FAMILIES, build, gpt
 
 from tfviz.study import HeadScores, Inputs, aggregate, mean_head_scores
 from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
 
 distributed = pytest.importorskip("distributed")
-DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
 
 @contextmanager
@@ -29,9 +26,6 @@ def cluster(processes=False, workers=2, threads=1):
 def client():
     with cluster() as running:
         yield running
-
-
-gpt = partial(small_models.gpt, VOCAB_SIZE, std=0.3, dim=12, context=8)
 
 
 def check_equal(found, alone):

@@ -7,6 +7,7 @@ from inspect import Parameter
 import numpy
 import pytest
 import torch
+from example_views import WORDS, attention, lesson
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import nn
@@ -24,22 +25,6 @@ from tfviz.view.spec import Scale, round_up
 
 pytest_plugins = ["node"]
 NONE = Parameter.empty
-WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
-
-
-def attention(words, sharpness):
-    scores = sharpness * words @ words.T
-    shares = scores.softmax(-1)
-    return {"scores": scores, "shares": shares, "mixture": shares @ words}
-
-
-def lesson(**more):
-    drawn = {
-        "scores": view.draw.grid("words", "words"),
-        "shares": view.draw.grid("words", "words", scale="linear"),
-        "mixture": view.draw.arrows("words"),
-    }
-    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
 
 
 def scaled(x, times=2.0, plus=1):

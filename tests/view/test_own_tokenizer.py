@@ -1,5 +1,6 @@
 """Studios of models whose vocabulary size differs from the tokenizer's, and models that studios reject."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -22,24 +23,20 @@ EACH = CollectionCheckStrategy.ALL_ITEMS
 SIZES = {"context": 12, "layers": 1, "heads": 2, "dim": 8}
 
 
-def gpt(size, **more):
+def built(kind, *sizes, **more):
     torch.manual_seed(1)
-    return models.GPT(size, **SIZES, **more).eval()
+    return kind(*sizes, **SIZES, **more).eval()
 
 
-def bert(size):
-    torch.manual_seed(1)
-    return models.BERT(size, **SIZES).eval()
+gpt, bert = partial(built, models.GPT), partial(built, models.BERT)
 
 
 def translator(size):
-    torch.manual_seed(1)
-    return models.Transformer(size, size, **SIZES).eval()
+    return built(models.Transformer, size, size)
 
 
 def classifier(size):
-    torch.manual_seed(1)
-    return models.Classifier(size, 2, **SIZES).eval()
+    return built(models.Classifier, size, 2)
 
 
 STUDIOS = {
