@@ -7,8 +7,9 @@ import pytest
 import torch
 from browser import axe, axe_violations_by_scheme, horizontal_overflow, maps, tabbed
 from example_views import every_control
+from small_models import randomize_weights
 from small_translators import tokenizers, translated
-from studio_pages import click, randomize_weights, switch, types, wait_until_idle, with_state
+from studio_pages import click, switch, types, wait_until_idle, with_state
 from writing_studios import TOKENIZER, gpt, write_studio
 
 from tfviz import view
