@@ -92,15 +92,15 @@ test("sums and products so far; truths are counted", () => {
 });
 
 test("the largest so far, of equal ones the last; NaN stays", () => {
-  const [values, places] = run("cummax", tensor([5], [1, 3, 3, 2, NaN]), 0);
+  const [values, indices] = run("cummax", tensor([5], [1, 3, 3, 2, NaN]), 0);
   near(values.data, [1, 3, 3, 3, NaN]);
-  assert.deepEqual([...places.data], [0, 1, 2, 2, 4]);
+  assert.deepEqual([...indices.data], [0, 1, 2, 2, 4]);
 });
 
 test("sorted rows keep the order of equals, and NaN is the largest", () => {
-  const [values, places] = run("sort", tensor([1, 4], [2, NaN, 1, 2]), -1, false);
+  const [values, indices] = run("sort", tensor([1, 4], [2, NaN, 1, 2]), -1, false);
   near(values.data, [1, 2, 2, NaN]);
-  assert.deepEqual([...places.data], [2, 0, 3, 1]);
+  assert.deepEqual([...indices.data], [2, 0, 3, 1]);
   const [largest, at] = run("topk", tensor([1, 4], [2, 5, 1, 2]), 2);
   near(largest.data, [5, 2]);
   assert.deepEqual([...at.data], [1, 0]);

@@ -416,8 +416,8 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
     page = studio(made)
     ids = encode_with_specials(TEXT, back=(SEP,))
     gaps = [1 + 3, 1 + 10]  # "not" and, behind the comma, "was"
-    for place in gaps:
-        ids[place] = MASK
+    for position in gaps:
+        ids[position] = MASK
     whole = check_against_torch(page, bert, ids)
     left = check_against_torch(page, gpt, ids[: gaps[0]], run="comparison")[-1]
     ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
@@ -653,7 +653,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     page = studio(with_state(MADE[kind](), layer=1, head=2))
     ids = encode_with_specials(TEXT, front)
     if kind == "fill":
-        ids = [*(MASK if place in (4, 11) else one for place, one in enumerate(ids)), SEP]
+        ids = [*(MASK if position in (4, 11) else one for position, one in enumerate(ids)), SEP]
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
     unpointed = backgrounds(page)
     for i in (1, 7):
@@ -753,8 +753,8 @@ def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
     def probability(*off):
         return logits(model, ids, off)[0].double().softmax(0)[0].item()
 
-    places = [(layer, head) for layer in range(2) for head in range(3)]
-    layer, head = min(places, key=lambda place: probability(place))  # which moves the log-odds most, downwards
+    addresses = [(layer, head) for layer in range(2) for head in range(3)]
+    layer, head = min(addresses, key=lambda address: probability(address))  # which moves the log-odds most, downwards
     shares = [probability(), probability((layer, head))]
     made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32")
     page = studio(with_state(made, layer=layer, head=head))

@@ -66,8 +66,8 @@ def patched_change(told, answers, metric_before):
     logits = tensor(told["outputs"]["logits"])
     ids = [TOKENIZER.encode(answer).item() for answer in answers]
     streams, heads = (tensor(told["inputs"][name]) > 0 for name in ("stream_at", "heads_at"))
-    place = (streams if streams.any() else heads[:, :, 0]).nonzero()[0].tolist()
-    return ("streams" if streams.any() else "heads", *place), (logits[ids[0]] - logits[ids[1]]).item() - metric_before
+    indices = (streams if streams.any() else heads[:, :, 0]).nonzero()[0].tolist()
+    return ("streams" if streams.any() else "heads", *indices), (logits[ids[0]] - logits[ids[1]]).item() - metric_before
 
 
 def sentence(page):
@@ -100,8 +100,8 @@ def test_every_cell_matches_study_patch(studio, tmp_path):
     ]
     found = dict(patched_change(one, ANSWERS, corrupt) for one in patched)
     assert len(found) == len(patched) == sum(table.values.numel() for table in tables.values())
-    for (name, *place), value in found.items():
-        assert value == pytest.approx(tables[name].values[tuple(place)].item(), abs=1e-4)
+    for (name, *indices), value in found.items():
+        assert value == pytest.approx(tables[name].values[tuple(indices)].item(), abs=1e-4)
     assert max(map(abs, found.values())) > 0.01
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     layers = len(tables["streams"].values)
@@ -133,7 +133,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
     assert plain(page.locator(".how-to").text_content()).startswith("layer 0, position 2 “c/d”: ")
     other = opened_link(page, new_page)
     assert sentence(other) == sentence(page)
-    assert state(takes(page, "HTML", tmp_path))["place"] == ["streams", 0, 2]
+    assert state(takes(page, "HTML", tmp_path))["target"] == ["streams", 0, 2]
     click(page, "Undo")
     assert bars(page) == before
     click(page, "Redo", "Without the patch")
@@ -150,7 +150,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
 def test_metric_follows_chosen_answers(studio):
     """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
     model, made = patch_studio(answers=None)
-    page = studio(with_state(made, place=["heads", 1, 2]))
+    page = studio(with_state(made, target=["heads", 1, 2]))
     ids = [TOKENIZER.encode(text)[None] for text in (CLEAN, CORRUPT)]
     with torch.no_grad():
         clean, corrupt = (model(one)[0, -1] for one in ids)
@@ -248,15 +248,15 @@ def test_filling_can_be_stopped_and_resumed(studio, new_page, tmp_path):
 
 def test_swapped_texts_are_patched_in_reverse(studio):
     model, made = patch_studio()
-    page = studio(with_state(made, place=["heads", 0, 1]))
+    page = studio(with_state(made, target=["heads", 0, 1]))
     do_try(page, "Swap the texts")
     table = study_patch(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
     assert f"{signed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
 
 
-def test_invalid_place_patches_nothing(studio):
+def test_invalid_target_patches_nothing(studio):
     _, made = patch_studio()
-    page = studio(with_state(made, place=["heads", 0, -1], answer=10**6, other=0.5))
+    page = studio(with_state(made, target=["heads", 0, -1], answer=10**6, other=0.5))
     assert "after the clean text" in sentence(page)
     assert button(page, "Without the patch").count() == 0
 
@@ -272,7 +272,7 @@ def test_space_is_accepted_as_answer_token(studio):
 
 
 def test_svg_contains_both_tables(studio, tmp_path):
-    page = studio(with_state(patch_studio()[1], place=["streams", 0, 2]))
+    page = studio(with_state(patch_studio()[1], target=["streams", 0, 2]))
     fill(page, STREAMS)
     text = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert STREAMS in text

@@ -148,19 +148,19 @@ def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
     page = studio(write_studio()[1])
     line, rows = page.locator(".threshold"), page.locator(".bar-list .bar-row")
 
-    def drag_to(*places):
+    def drag_to(*points):
         """Onto a share of the height of a bar each, and let go at the last."""
         start = line.bounding_box()
         page.mouse.move(start["x"] + 9, start["y"] + 4)
         page.mouse.down()
-        for place, part in places:
-            row = rows.nth(place).bounding_box()
+        for row_index, part in points:
+            row = rows.nth(row_index).bounding_box()
             page.mouse.move(start["x"] + 9, row["y"] + part * row["height"])
             wait_until_idle(page)
         page.mouse.up()
 
-    for place, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
-        drag_to((place, part))
+    for row_index, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
+        drag_to((row_index, part))
         assert line.get_attribute("aria-valuenow") == str(kept)
     drag_to((7, 0.9), (4, 0.9), (1, 0.9))
     assert saved_state(page, tmp_path)["top_k"] == 2
@@ -372,13 +372,13 @@ def test_hovered_token_shows_its_attention(studio):
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode("face.bad")[None])
     weights = seen["blocks.1.attention.pattern"][0, 1]
-    for place in (7, 4):
-        page.locator(".token").nth(place).hover()
+    for index in (7, 4):
+        page.locator(".token").nth(index).hover()
         wait_until_idle(page)
-        assert page.locator(".token.from").all_text_contents() == ["face.bad"[place]]
+        assert page.locator(".token.from").all_text_contents() == ["face.bad"[index]]
         shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.backgroundColor))")
-        codes = (255 * weights[place].sqrt()).round()
-        assert shaded == [key <= place and code >= 8 for key, code in enumerate(codes.tolist())]
+        codes = (255 * weights[index].sqrt()).round()
+        assert shaded == [key <= index and code >= 8 for key, code in enumerate(codes.tolist())]
     assert page.locator(".pane.text small").first.text_content() == "Where “.” looks: layer 1, head 1"
     page.mouse.move(2, 2)
     wait_until_idle(page)

@@ -84,7 +84,7 @@ def test_summary_contains_top_probability_of_both_runs():
     assert (made.document["state"]["answer"], made.document["state"]["other"]) == (TOKENIZER.encode("g").item(), 3)
 
 
-def test_figure_picture_has_the_change_at_each_place():
+def test_figure_picture_has_the_change_at_each_target():
     model, texts = gpt(), [TOKENIZER.encode(text)[None] for text in ("abc", "abd")]
     figure = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", "h"), title="Names").figure()
     right, other = (TOKENIZER.encode(answer).item() for answer in "gh")

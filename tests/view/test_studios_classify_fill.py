@@ -65,13 +65,13 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
         share = model(text)[0].softmax(-1)[label]
         return (share / (1 - share)).log().item()
 
-    expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != place]]) for place in range(5)]
+    expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != position]]) for position in range(5)]
     assert classify_module._effects(model, ids, {"before": None, "after": None}, label).tolist() == pytest.approx(
         expected, abs=1e-4
     )
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
     assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
-    most = max(range(5), key=lambda place: abs(expected[place]))
+    most = max(range(5), key=lambda position: abs(expected[position]))
     finding = made.figure().texts[-1].get_text()
     sign = "+" if expected[most] > 0 else "−"
     assert finding.startswith(f"“{TEXT.split()[most]}” changes “{['no', 'so', 'yes'][label]}” most: by {sign}")
@@ -91,13 +91,13 @@ def test_classify_accepts_bert_classifier():
 
 
 @pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
-def test_fill_masks_words_by_number_and_matches_model(hidden, places):
+def test_fill_masks_words_by_number_and_matches_model(hidden, positions):
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
-    ids[0, [place + 1 for place in places]] = MASK
-    share = bert()(ids).logits[0, places[0] + 1].softmax(-1)
+    ids[0, [position + 1 for position in positions]] = MASK
+    share = bert()(ids).logits[0, positions[0] + 1].softmax(-1)
     made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, dtype="float32")
-    assert made.document["state"]["masked"] == places
-    word = TEXT.split()[places[0]]
+    assert made.document["state"]["masked"] == positions
+    word = TEXT.split()[positions[0]]
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert (
         made.summary

@@ -45,14 +45,14 @@ class PatchState(StudioState):
     Attributes:
         answer: the id of the answer to the clean text; -1: its likeliest next token.
         other: the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`.
-        place: what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing.
+        target: what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing.
     """
 
     clean: str
     corrupt: str
     answer: int
     other: int
-    place: list[Any]
+    target: list[Any]
 
 
 class PatchDocument(StudioBase):

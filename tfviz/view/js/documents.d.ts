@@ -422,7 +422,7 @@ export interface TextSpec {
   max_tokens: number;
 }
 
-/** Words to put in order; its value is the index of the word at each place. */
+/** Words to put in order; its value is the index of the word at each position. */
 export interface OrderSpec {
   kind: "order";
   names: string[];
@@ -637,7 +637,7 @@ export interface PatchState {
   /** the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`. */
   other: number;
   /** what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing. */
-  place: any[];
+  target: any[];
 }
 
 /** A language model whose activations can be replaced by those of another run. */

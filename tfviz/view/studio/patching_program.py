@@ -21,7 +21,7 @@ from tfviz.study.sites import site_axis
 
 EXAMPLE_LENGTH = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
-TABLES = ("streams", "heads")  # kinds of places: the residual stream before a block, the output of a head
+TABLES = ("streams", "heads")  # kinds of targets: the residual stream before a block, the output of a head
 EQUAL_INPUT_TOLERANCE = 1e-5  # relative, to identify the input of the output projection as the heads' outputs
 Replace = Callable[[Tensor], Tensor]
 
@@ -116,7 +116,7 @@ def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Ten
 
 
 def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
-    """Export a model as a program whose activations can be replaced at chosen places.
+    """Export a model as a program whose activations can be replaced at chosen targets.
 
     The program takes ids [1, position], `stream_at` [layer, position], `streams` [layer, position, dim], `heads_at`
     [layer, head, position] and `heads` [layer, position, head, dim]. Where `stream_at` is True, `streams` replaces the
@@ -163,7 +163,7 @@ def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
 
 
 def patched_logits(
-    model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], place: tuple[str, int, int]
+    model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], target: tuple[str, int, int]
 ) -> Float[Tensor, "vocab"]:
     """Return the logits after the last token of the second text, with one activation of the first text's run.
 
@@ -173,15 +173,15 @@ def patched_logits(
         model: as for `export_patching`.
         sites: where the model can be patched.
         texts: the ids of both texts.
-        place: ("streams", layer, position) or ("heads", layer, head).
+        target: ("streams", layer, position) or ("heads", layer, head).
 
     Raises:
         ValueError: the layer, position or head does not exist.
     """
-    table, layer, at = place
+    table, layer, at = target
     paths, count = (sites.blocks, texts.shape[1]) if table == "streams" else (sites.projections, sites.heads)
     if not (0 <= layer < len(paths) and 0 <= at < count):
-        raise ValueError(f"there is no {list(place)}; layers go from 0 to {len(paths) - 1}, places to {count - 1}")
+        raise ValueError(f"there is no {list(target)}; layers go from 0 to {len(paths) - 1}, places to {count - 1}")
 
     def copied(tensor: Tensor) -> Tensor:
         changed = tensor.clone()

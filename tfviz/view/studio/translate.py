@@ -285,9 +285,9 @@ def _cross_attention(decode: Program, memory: Mapping[str, Tensor], text: Sequen
 
 
 def _strongest_head(
-    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor], place: int
+    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor], position: int
 ) -> HeadState:
-    """Return the head of the cross-attention whose ablation changes the probabilities at a place of the text most.
+    """Return the head of the cross-attention whose ablation changes the probabilities at a position of the text most.
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
@@ -296,7 +296,7 @@ def _strongest_head(
         return {"layer": 0, "head": 0}
 
     def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
-        return _logits(decode, memory, text, edit)[place].float().softmax(-1)
+        return _logits(decode, memory, text, edit)[position].float().softmax(-1)
 
     whole = probabilities({})
     changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]

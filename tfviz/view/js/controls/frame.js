@@ -52,7 +52,11 @@ export class Frame {
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
     this.caption = h("span", { class: "caption" });
-    this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
+    this.stageContainer = h("div", {
+      class: "stage-container",
+      role: "tabpanel",
+      "aria-label": document.title || "Drawing",
+    });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
@@ -108,14 +112,14 @@ export class Frame {
       });
     };
     this.zoomGroup.hidden = !this.hasZoom;
-    body.append(this.stagePlace, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
+    body.append(this.stageContainer, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
     this.restyle();
     const sized = new ResizeObserver(([{ contentRect }]) => {
       const width = Math.round(contentRect.width);
       if (width !== this.measuredWidth) redraw();
       this.measuredWidth = width;
     });
-    sized.observe(this.stagePlace);
+    sized.observe(this.stageContainer);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
     body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
@@ -159,7 +163,7 @@ export class Frame {
 
   /** @param {HTMLElement} element @param {string} caption */
   showStage(element, caption) {
-    if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
+    if (this.stageContainer.firstChild !== element) this.stageContainer.replaceChildren(element);
     this.title.textContent = this.document.title || capitalTitle(caption);
     this.caption.textContent = this.document.title ? caption : "";
   }

@@ -97,8 +97,8 @@ export class HeadSelection {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;
-    const place = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
-    return place < 0 ? place : TEXT_COLOURS[place % TEXT_COLOURS.length];
+    const index = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
+    return index < 0 ? index : TEXT_COLOURS[index % TEXT_COLOURS.length];
   }
 
   /** Whether the kernel has more of these heads than the page. */

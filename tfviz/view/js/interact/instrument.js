@@ -142,7 +142,7 @@ export class Instrument {
     frame.body.classList.add("studio", "instrument");
     frame.caption.hidden = true;
     frame.body.before(h("style", {}, STUDIO_CSS, WIDTHS_CSS, INTERACT_CSS));
-    frame.stagePlace.setAttribute("role", "group");
+    frame.stageContainer.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "summary" });
     frame.header.after(this.sentence);
@@ -385,8 +385,8 @@ export class Instrument {
     const placed = [...this.panelViews, ...this.legendPanels].map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       const { top: above } = panel.element.getBoundingClientRect();
-      const place = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
-      const moved = [place[0], place[1] + CAPTION_HEIGHT, place[2] + CAPTION_HEIGHT];
+      const offsets = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
+      const moved = [offsets[0], offsets[1] + CAPTION_HEIGHT, offsets[2] + CAPTION_HEIGHT];
       return /** @type {[Panel | LegendPanel, number, number, number]} */ ([panel, ...moved]);
     });
     return {
@@ -407,15 +407,15 @@ export class Instrument {
 }
 
 /**
- * Put the elements of panels into a place, unless they are there already.
- * @param {HTMLElement} place
+ * Put the elements of panels into a container, unless they are there already.
+ * @param {HTMLElement} container
  * @param {(Panel | LegendPanel)[]} panels
  */
-function keep(place, panels) {
-  place.hidden = !panels.length;
+function keep(container, panels) {
+  container.hidden = !panels.length;
   const known =
-    panels.length === place.childElementCount && panels.every((one, i) => place.children[i] === one.element);
-  if (!known) place.replaceChildren(...panels.map(({ element }) => element));
+    panels.length === container.childElementCount && panels.every((one, i) => container.children[i] === one.element);
+  if (!known) container.replaceChildren(...panels.map(({ element }) => element));
 }
 
 /**

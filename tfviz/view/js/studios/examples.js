@@ -52,12 +52,12 @@ export function tryButtons(studio, examples) {
  * @param {string} kind
  */
 function bestHead(studio, kind) {
-  const scored = studio.heads.places
-    .filter((place) => !studio.heads.isOff(place))
-    .map((place) => {
-      const counts = countKinds(studio.heads.grid(place), studio.idsOf(place.part));
+  const scored = studio.heads.addresses
+    .filter((address) => !studio.heads.isOff(address))
+    .map((address) => {
+      const counts = countKinds(studio.heads.grid(address), studio.idsOf(address.part));
       const { count, of } = counts.filter((one) => one.kind === kind)[0];
-      return { place, share: of ? count / of : 0 };
+      return { address, share: of ? count / of : 0 };
     });
   return scored.sort((a, b) => b.share - a.share)[0] ?? null;
 }
@@ -70,11 +70,11 @@ function bestHead(studio, kind) {
 async function findHead(studio, kind) {
   const best = bestHead(studio, kind);
   if (!best) return;
-  for (const place of prefersNoMotion() ? [] : studio.heads.places.slice(0, 24)) {
-    studio.heads.select(place);
+  for (const address of prefersNoMotion() ? [] : studio.heads.addresses.slice(0, 24)) {
+    studio.heads.select(address);
     await new Promise((done) => setTimeout(done, SCAN_INTERVAL));
   }
-  studio.heads.select(best.place);
+  studio.heads.select(best.address);
 }
 
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
@@ -96,8 +96,8 @@ export function writeExamples(studio) {
         await begin();
         const best = bestHead(studio, "at -1");
         if (!best) return;
-        studio.heads.select(best.place);
-        studio.heads.toggle(studio.heads.siteOf(best.place), [best.place.head]);
+        studio.heads.select(best.address);
+        studio.heads.toggle(studio.heads.siteOf(best.address), [best.address.head]);
         await studio.whenIdle();
         studio.announce("Now press Write on: this is how it writes without this head.");
       },
@@ -119,7 +119,7 @@ export function writeExamples(studio) {
         studio.beginWith(`${line}\n${line}`);
         await studio.whenIdle();
         const best = bestHead(studio, "induction");
-        if (best) studio.heads.select(best.place);
+        if (best) studio.heads.select(best.address);
         await studio.whenIdle();
         const { answer, textCost } = studio;
         const costs = answer && textCost.costsOf(answer)?.now;
@@ -210,7 +210,7 @@ export function fillExamples(studio) {
       act: () =>
         studio.change({
           off: [],
-          masked: studio.segments.slice(-1).flatMap((segment) => studio.placesOf(segment)),
+          masked: studio.segments.slice(-1).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
     },
@@ -219,7 +219,7 @@ export function fillExamples(studio) {
       act: () =>
         studio.change({
           off: [],
-          masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.placesOf(segment)),
+          masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
     },

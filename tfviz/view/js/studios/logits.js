@@ -58,14 +58,14 @@ export function tokenCosts(logits, ids, vocabSize) {
 }
 
 /**
- * Return the logits of a tokenizer's tokens at one place of a text; the model may have more.
+ * Return the logits of a tokenizer's tokens at one position of a text; the model may have more.
  * @param {{ ids: number[], logits: Float32Array }} answer a row of logits for each token
- * @param {number} place
+ * @param {number} position
  * @param {number} vocabSize
  */
-export function logitsAt({ ids, logits }, place, vocabSize) {
+export function logitsAt({ ids, logits }, position, vocabSize) {
   const each = logits.length / ids.length;
-  return logits.subarray(place * each, place * each + vocabSize);
+  return logits.subarray(position * each, position * each + vocabSize);
 }
 
 /** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */
@@ -81,9 +81,9 @@ export function topK(values, count) {
   const best = [];
   for (let i = 0; i < values.length; i++) {
     if (best.length === count && !(values[i] > values[best[count - 1]])) continue;
-    let place = best.length;
-    while (place > 0 && values[i] > values[best[place - 1]]) place--;
-    best.splice(place, 0, i);
+    let rank = best.length;
+    while (rank > 0 && values[i] > values[best[rank - 1]]) rank--;
+    best.splice(rank, 0, i);
     if (best.length > count) best.pop();
   }
   return best;

@@ -87,7 +87,7 @@ export const markFew = (list) => list.classList.toggle("few", list.querySelector
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.
  * @param {ArrayLike<number>} probabilities of all
- * @param {number[]} listed places of those that are shown
+ * @param {number[]} listed indices of those that are shown
  * @returns {ProbabilityRow[]}
  */
 export function othersRow(probabilities, listed) {

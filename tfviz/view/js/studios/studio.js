@@ -273,9 +273,9 @@ export class Studio {
     this.showModel();
   }
 
-  /** Return the small map of a head. @param {HeadAddress} place */
-  thumbnail(place) {
-    return this.heads.grid(place);
+  /** Return the small map of a head. @param {HeadAddress} address */
+  thumbnail(address) {
+    return this.heads.grid(address);
   }
 
   /** How the small maps are read. @returns {import("./head-pane.js").MapLegend} */
@@ -303,8 +303,8 @@ export class Studio {
     if (!this.heads.groups.length) return;
     this.showSubject();
     this.headPane.show(
-      (place) => this.thumbnail(place),
-      (place) => this.markedRow(place),
+      (address) => this.thumbnail(address),
+      (address) => this.markedRow(address),
     );
     this.headPane.showLegend(this.mapLegend);
     this.showSource();

@@ -53,7 +53,7 @@ export class Neurons {
     this.canvas = chartCanvas("Query, keys and their products: arrows move over keys and dimensions");
     const { rows, layers } = this.document;
     const { element, spans } = wordList(rows, "the query: choose a word", {
-      choose: (place) => store.set({ query: clamp(place, 0, rows.length - 1) }),
+      choose: (index) => store.set({ query: clamp(index, 0, rows.length - 1) }),
       hover: true,
     });
     this.spans = spans;
@@ -105,7 +105,7 @@ export class Neurons {
   }
 
   /** The layer and the head that are chosen, of those there are. */
-  get place() {
+  get address() {
     const { layers } = this.document;
     const layer = clamp(this.store.get("layer"), 0, layers.length - 1);
     return { layer, head: clamp(this.store.get("head"), 0, layers[layer].queries.length - 1) };
@@ -115,7 +115,7 @@ export class Neurons {
   async contentOf(query) {
     const { source, document } = this;
     const { rows, cols } = document;
-    const { layer, head } = this.place;
+    const { layer, head } = this.address;
     const { dim, scale, queries, keys, biases, masks } = document.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
     const numbers = (/** @type {import("../documents.js").ByteRange} */ piece) =>
@@ -144,7 +144,7 @@ export class Neurons {
     const content = await this.contentOf(this.query);
     if (!isCurrent()) return;
     this.content = content;
-    const { layer, head } = this.place;
+    const { layer, head } = this.address;
     this.layerChoice.show(layer);
     this.headChoice.show(head);
     this.shadeWords(content);

@@ -122,7 +122,7 @@ export class ScatterPlot {
     return (here - low) / (high - low || 1);
   }
 
-  /** Return the place of a value on an axis: its logarithm, if the axis is logarithmic. @param {number} value @param {number} axis */
+  /** Return the position of a value on an axis: its logarithm, if the axis is logarithmic. @param {number} value @param {number} axis */
   along(value, axis) {
     return this.scales[axis] === "log" ? Math.log10(value) : value;
   }

@@ -39,7 +39,7 @@ export class Tokens {
       redraw: () => this.refresh(),
     });
     const { element, spans } = wordList(words, "tokens", {
-      choose: (place) => store.set({ token: clamp(place, 0, words.length - 1) }),
+      choose: (index) => store.set({ token: clamp(index, 0, words.length - 1) }),
       hover: true,
     });
     this.spans = spans;

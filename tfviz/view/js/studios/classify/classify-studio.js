@@ -114,8 +114,8 @@ export class ClassifyStudio extends TextStudio {
 
   get unknownWords() {
     const { deleted } = this;
-    const places = [...this.segments.keys()].filter((i) => !deleted.has(i) && this.isUnknown(i));
-    return places.map((i) => this.wordAt(i));
+    const indices = [...this.segments.keys()].filter((i) => !deleted.has(i) && this.isUnknown(i));
+    return indices.map((i) => this.wordAt(i));
   }
 
   get ids() {
@@ -219,13 +219,13 @@ export class ClassifyStudio extends TextStudio {
     if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
   }
 
-  /** @param {HeadAddress} place */
-  describeAblation(place) {
+  /** @param {HeadAddress} address */
+  describeAblation(address) {
     const { answer, subjectLabel: label } = this;
     if (!answer) return "";
     const { ids } = answer;
     const probabilityOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
-    return this.ablation.describe(place, {
+    return this.ablation.describe(address, {
       key: `${label} ${ids}`,
       name: this.labelText(label),
       probability: probabilityOf(answer.logits),

@@ -162,9 +162,9 @@ export class WordEffects {
    * @param {number} limit
    */
   showRanking(effects, limit) {
-    const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
+    const indices = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
-    const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
+    const top = indices.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
     const [against, toward] = this.directions;
     this.rows.replaceChildren(
       h("div", { class: "axis" }, h("span", {}, `← ${against}`), h("span", {}, `${toward} →`)),

@@ -39,7 +39,7 @@ export class CausalPredictions {
     for (const [i, segment] of studio.segments.entries()) {
       const now = studio.textOf(segment);
       if (now !== null) {
-        tokens.push(...studio.placesOf(segment).map((place) => ids[place]));
+        tokens.push(...studio.positionsOf(segment).map((position) => ids[position]));
         text += segment.leadingSpace + now;
         continue;
       }

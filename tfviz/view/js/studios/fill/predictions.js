@@ -17,7 +17,7 @@ import { bars, drawProbabilities, othersRow, probabilitiesHeight, withoutTiny } 
  * @typedef {{ name: string, rows: ProbabilityRow[] }} PredictionTable
  */
 
-export const MAX_PREDICTIONS = 7; // for each hidden place
+export const MAX_PREDICTIONS = 7; // for each masked position
 const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
@@ -33,7 +33,7 @@ export const predictionRows = ({ probabilities, baseline = null, tokenizer }, to
   }));
 
 /**
- * Return the likeliest words of one place, and the word that was typed, as bars to press.
+ * Return the likeliest words of one position, and the word that was typed, as bars to press.
  * @param {[name: string, remark: string]} heading
  * @param {Predictions} predictions
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null, top?: number[] | null }} options

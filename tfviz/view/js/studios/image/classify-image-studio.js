@@ -95,7 +95,7 @@ export class ClassifyImageStudio extends Studio {
     return rows * columns;
   }
 
-  /** Name a patch by its place, as a reader counts. @param {number} patch */
+  /** Name a patch by its row and column, as a reader counts. @param {number} patch */
   patchName(patch) {
     const { columns } = this.document.patches;
     return `row ${Math.floor(patch / columns) + 1}, column ${(patch % columns) + 1}`;
@@ -206,9 +206,9 @@ export class ClassifyImageStudio extends Studio {
     super.showModel();
   }
 
-  /** @param {HeadAddress} place */
-  thumbnail(place) {
-    return this.attention.thumb(place);
+  /** @param {HeadAddress} address */
+  thumbnail(address) {
+    return this.attention.thumb(address);
   }
 
   /** Wait until the effect of each patch is measured, too. */
@@ -269,12 +269,12 @@ export class ClassifyImageStudio extends Studio {
     return attentionSentence(this.attention.of(at), this.tokenNames, this.document.patches, this.from);
   }
 
-  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} place */
-  describeAblation(place) {
+  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} address */
+  describeAblation(address) {
     const { answer, compared, label, hidden } = this;
     if (!answer || !compared) return "";
     if (!hidden.length && !this.edits.length)
-      return this.ablation.describe(place, {
+      return this.ablation.describe(address, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
         probability: softmax(answer.logits)[label],

@@ -38,7 +38,7 @@ export function unpatchedText(metrics, metric) {
  * Describe a patched run.
  * @param {Metrics} metrics
  * @param {number} patched the metric of this run
- * @param {{ name: string, kind: Kind, metric: string }} words of the place and of the metric
+ * @param {{ name: string, kind: Kind, metric: string }} words of the target and of the metric
  * @returns {Parts}
  */
 export function patchedText(metrics, patched, { name, kind, metric }) {

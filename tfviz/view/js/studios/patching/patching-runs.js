@@ -18,14 +18,14 @@ import { LruCache } from "../lru-cache.js";
  * @property {UnpatchedRun} corrupt
  */
 
-export const KINDS = /** @type {const} */ (["streams", "heads"]); // of places and of tables, as Python numbers them
+export const KINDS = /** @type {const} */ (["streams", "heads"]); // of targets and of tables, as Python numbers them
 const MAX_CACHED_LOGITS = 32e6; // logits of patched runs that are kept, in all
 
 /** A component that runs a studio's model on two texts, patched or not, and remembers what it said. */
 export class PatchingRuns {
   /** @type {Pair | null} the texts read last */
   pair = null;
-  /** @type {LruCache<Float32Array> | null} logits by texts and place */
+  /** @type {LruCache<Float32Array> | null} logits by texts and target */
   patched = null;
 
   /** @param {PatchDocument} sizes @param {number} vocabSize @param {Run} run */
@@ -46,9 +46,9 @@ export class PatchingRuns {
     const results = await Promise.all(ids.map((text, i) => this.ask(`text ${i}`, this.unpatchedRequest(text))));
     const [clean, corrupt] = results;
     if (!clean || !corrupt) return null;
-    const places = this.placesOf("streams", ids[0].length).length + this.placesOf("heads", 0).length;
+    const targets = this.targetsOf("streams", ids[0].length).length + this.targetsOf("heads", 0).length;
     this.patched ??= new LruCache(0);
-    this.patched.capacity = Math.max(places, Math.floor(MAX_CACHED_LOGITS / this.vocabSize));
+    this.patched.capacity = Math.max(targets, Math.floor(MAX_CACHED_LOGITS / this.vocabSize));
     return (this.pair = { key, ids, clean, corrupt });
   }
 
@@ -57,22 +57,22 @@ export class PatchingRuns {
    * something else was asked for meanwhile on this channel.
    * @param {string} channel
    * @param {Pair} pair
-   * @param {PatchTarget} place
+   * @param {PatchTarget} target
    */
-  async patch(channel, pair, place) {
-    const known = this.known(pair, place);
+  async patch(channel, pair, target) {
+    const known = this.known(pair, target);
     if (known) return known;
-    const result = await this.ask(channel, this.patchedRequest(pair, place));
-    return result && (this.patched?.set(keyOf(pair, place), result.logits) ?? null);
+    const result = await this.ask(channel, this.patchedRequest(pair, target));
+    return result && (this.patched?.set(keyOf(pair, target), result.logits) ?? null);
   }
 
-  /** Return the logits of a patched run that was made before. @param {Pair} pair @param {PatchTarget} place */
-  known(pair, place) {
-    return this.patched?.get(keyOf(pair, place));
+  /** Return the logits of a patched run that was made before. @param {Pair} pair @param {PatchTarget} target */
+  known(pair, target) {
+    return this.patched?.get(keyOf(pair, target));
   }
 
-  /** All places of one kind, layer by layer. @param {Kind} kind @param {number} positions @returns {PatchTarget[]} */
-  placesOf(kind, positions) {
+  /** All targets of one kind, layer by layer. @param {Kind} kind @param {number} positions @returns {PatchTarget[]} */
+  targetsOf(kind, positions) {
     const { layers, attentions, heads } = this.sizes;
     const [rows, columns] = kind === "streams" ? [layers.length, positions] : [attentions.length, heads];
     return Array.from({ length: rows * columns }, (_, i) => [kind, Math.floor(i / columns), i % columns]);
@@ -83,9 +83,9 @@ export class PatchingRuns {
     return ["read", { ids: textsTensor([ids]), ...this.emptyPatch(ids.length) }];
   }
 
-  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {PatchTarget} place @returns {Request} */
-  patchedRequest(pair, place) {
-    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, place) }];
+  /** Request a run on the corrupt text with one activation of the clean one's. @param {Pair} pair @param {PatchTarget} target @returns {Request} */
+  patchedRequest(pair, target) {
+    return ["read", { ids: textsTensor([pair.ids[1]]), ...this.patchInputs(pair, target) }];
   }
 
   /** @param {string} channel @param {Request} request @returns {Promise<UnpatchedRun | null>} */
@@ -109,7 +109,7 @@ export class PatchingRuns {
     };
   }
 
-  /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {PatchTarget} place */
+  /** The inputs of a run that takes one activation of the clean text's. @param {Pair} pair @param {PatchTarget} target */
   patchInputs({ ids: [ids], clean }, [kind, layer, at]) {
     const positions = ids.length;
     const { stream_at: streamAt, heads_at: headsAt } = this.emptyPatch(positions);
@@ -125,8 +125,8 @@ export class PatchingRuns {
 /** The ids of texts of as many tokens, as a tensor [text, position]. @param {number[][]} texts */
 export const textsTensor = (texts) => ({ shape: [texts.length, texts[0].length], data: texts.flat() });
 
-/** @param {Pair} pair @param {PatchTarget} place */
-const keyOf = (pair, place) => `${pair.key} ${place}`;
+/** @param {Pair} pair @param {PatchTarget} target */
+const keyOf = (pair, target) => `${pair.key} ${target}`;
 
 /**
  * @template {Float32Array | Uint8Array} Data

@@ -1,5 +1,5 @@
 // The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
-// hold what that changes, place by place.
+// hold what that changes, target by target.
 
 import { button, h } from "../../base/elements.js";
 import { formatCount } from "../../base/numbers.js";
@@ -30,7 +30,7 @@ export class PatchingStudio extends Studio {
   }
 
   get clearedChoices() {
-    return { answer: -1, other: -1, place: [] };
+    return { answer: -1, other: -1, target: [] };
   }
 
   /** @type {Pair | null} the texts that are shown */
@@ -42,7 +42,7 @@ export class PatchingStudio extends Studio {
   /** What the pointer or the cursor is at, in words. */
   reading = h("p", { class: "muted how-to", role: "status" });
   sentence = h("p", {});
-  remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
+  remover = button("Without the patch", () => this.store.set({ target: [] }), { title: "Escape, in a table" });
   gauge = new PatchingGauge();
 
   /** @param {StudioArguments<PatchDocument>} args */
@@ -57,12 +57,12 @@ export class PatchingStudio extends Studio {
       announce: (text) => this.announce(text),
       preload: (texts) => this.preloadEncodings(tokenizer, texts),
     });
-    this.placeTables = KINDS.map(
+    this.targetTables = KINDS.map(
       (kind) =>
         new PatchingTable(kind, frame.theme, {
-          patch: (place) => this.patchAt(place),
-          leave: () => store.set({ place: [] }),
-          reading: (place) => this.describeCell(place),
+          patch: (target) => this.patchAt(target),
+          leave: () => store.set({ target: [] }),
+          reading: (target) => this.describeCell(target),
           announce: (text) => {
             this.reading.textContent = text || scaleText(this.metrics);
           },
@@ -81,7 +81,7 @@ export class PatchingStudio extends Studio {
   buildPatchingPanes() {
     const { frame, headPane } = this;
     this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
-    const tables = this.placeTables.map(({ element }) => element);
+    const tables = this.targetTables.map(({ element }) => element);
     const middle = pane(
       "heads-of-model",
       "Where does the answer come back?",
@@ -98,9 +98,9 @@ export class PatchingStudio extends Studio {
     frame.showStage(h("div", { class: "sheet" }, panes, summary), "");
   }
 
-  /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
-  get place() {
-    const [kind, layer, at] = this.store.get("place");
+  /** What is patched, if there is such a target in these texts. @returns {PatchTarget | null} */
+  get target() {
+    const [kind, layer, at] = this.store.get("target");
     if (!this.pair || !KINDS.includes(kind)) return null;
     const { layers, attentions, heads } = this.document;
     const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
@@ -109,12 +109,12 @@ export class PatchingStudio extends Studio {
     return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
   }
 
-  /** @param {PatchTarget} place */
-  patchAt(place) {
+  /** @param {PatchTarget} target */
+  patchAt(target) {
     const { problem } = this.texts;
     if (problem) return this.announce(problem);
-    const same = String(place) === String(this.store.get("place"));
-    return this.store.set({ place: same ? [] : place });
+    const same = String(target) === String(this.store.get("target"));
+    return this.store.set({ target: same ? [] : target });
   }
 
   /** Encode both texts in Python, for a vocabulary that is not in the page; return false if that failed. */
@@ -144,9 +144,9 @@ export class PatchingStudio extends Studio {
       const other = this.pair !== pair;
       if (other) this.sweep.stop();
       this.pair = pair;
-      const { place } = this;
-      const patched = place && (await this.runs.patch("patch", pair, place));
-      if (!isCurrent() || (place && !patched)) return;
+      const { target } = this;
+      const patched = target && (await this.runs.patch("patch", pair, target));
+      if (!isCurrent() || (target && !patched)) return;
       this.patchedLogits = patched;
       this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
       this.show(pair);
@@ -158,7 +158,7 @@ export class PatchingStudio extends Studio {
 
   /** The position that is patched. */
   get markedPosition() {
-    return this.place?.[0] === "streams" ? this.place[2] : null;
+    return this.target?.[0] === "streams" ? this.target[2] : null;
   }
 
   /** @param {Pair} pair */
@@ -180,19 +180,19 @@ export class PatchingStudio extends Studio {
     if (!pair) return;
     const { layers, attentions, heads } = this.document;
     const [positions] = pair.ids;
-    for (const patchingTable of this.placeTables) {
+    for (const patchingTable of this.targetTables) {
       const { kind } = patchingTable;
-      const places = this.runs.placesOf(kind, positions.length);
-      const values = places.map((place) => this.changeAt(place));
+      const targets = this.runs.targetsOf(kind, positions.length);
+      const values = targets.map((target) => this.changeAt(target));
       const streams = kind === "streams";
       patchingTable.show({
         rows: streams ? layers : attentions,
         cols: streams ? this.texts.positionNames(pair.ids) : Array.from({ length: heads }, (_, head) => String(head)),
         values,
-        place: this.place,
+        target: this.target,
       });
       const known = values.filter((value) => value !== null).length;
-      patchingTable.showProgress(known, places.length, this.sweep.kind === kind);
+      patchingTable.showProgress(known, targets.length, this.sweep.kind === kind);
     }
   }
 
@@ -208,13 +208,13 @@ export class PatchingStudio extends Studio {
     return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
   }
 
-  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} place */
-  changeAt(place) {
-    const logits = this.pair && this.runs.known(this.pair, place);
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} target */
+  changeAt(target) {
+    const logits = this.pair && this.runs.known(this.pair, target);
     return logits ? this.metric(logits) - this.metrics.corrupt : null;
   }
 
-  /** @param {PatchTarget} place */
+  /** @param {PatchTarget} target */
   nameOf([kind, layer, at]) {
     const { layers, attentions } = this.document;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
@@ -222,35 +222,35 @@ export class PatchingStudio extends Studio {
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
   }
 
-  /** @param {PatchTarget} place */
-  describeCell(place) {
-    const change = this.changeAt(place);
-    return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
+  /** @param {PatchTarget} target */
+  describeCell(target) {
+    const change = this.changeAt(target);
+    return `${this.nameOf(target)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
   }
 
   showSentence() {
-    const { place, patchedLogits, metrics } = this;
+    const { target, patchedLogits, metrics } = this;
     const [answer, other] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
     const metric = `logit of ${answer} − logit of ${other}`;
-    this.remover.hidden = !place;
+    this.remover.hidden = !target;
     const parts =
-      place && patchedLogits
-        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(place), kind: place[0], metric })
+      target && patchedLogits
+        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(target), kind: target[0], metric })
         : unpatchedText(metrics, metric);
     this.sentence.replaceChildren(...parts.map(([text, bold]) => (bold ? h("b", {}, text) : text)));
   }
 
-  /** Fill a table, and patch the place that brings most of the answer back. @param {Kind} kind */
+  /** Fill a table, and patch the target that brings most of the answer back. @param {Kind} kind */
   async findStrongest(kind) {
     const { pair } = this;
     if (!pair || this.texts.problem) return;
     await (this.sweep.kind === kind ? this.sweep.running : this.sweep.fill(kind));
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
-    const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
-    const gain = (/** @type {PatchTarget} */ place) => sign * Number(this.changeAt(place));
-    const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
-    if (best) this.store.set({ place: best });
+    const targets = this.runs.targetsOf(kind, pair.ids[0].length).filter((target) => this.changeAt(target) !== null);
+    const gain = (/** @type {PatchTarget} */ target) => sign * Number(this.changeAt(target));
+    const best = targets.reduce((most, target) => (gain(target) > gain(most) ? target : most), targets[0]);
+    if (best) this.store.set({ target: best });
     await this.whenIdle();
   }
 
@@ -270,7 +270,7 @@ export class PatchingStudio extends Studio {
 
   /** @returns {GridPanel<Grid>[] | null} */
   panels() {
-    return this.pair ? [...this.placeTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
+    return this.pair ? [...this.targetTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
   }
 
   /** @returns {Drawing} */
@@ -281,7 +281,7 @@ export class PatchingStudio extends Studio {
     );
     return stacked([
       ...texts,
-      ...this.placeTables.map((patchingTable) => patchingTable.drawing(theme)),
+      ...this.targetTables.map((patchingTable) => patchingTable.drawing(theme)),
       this.next.drawing(theme),
     ]);
   }

@@ -1,4 +1,4 @@
-// A component that shows the words that could stand at a place of a translation, as bars.
+// A component that shows the words that could stand at a position of a translation, as bars.
 
 import { focusedIn, h } from "../../base/elements.js";
 import { percent } from "../../base/numbers.js";
@@ -31,17 +31,17 @@ export class NextWords {
   }
 
   /** @param {SearchState} current */
-  show({ text, place, answer, base }) {
+  show({ text, position, answer, base }) {
     const { element, suppressed } = this;
-    const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
-    const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
+    const logs = logProbabilities(answer.logitsAt(0, position), suppressed);
+    const others = base && logProbabilities(base.logitsAt(0, position), suppressed);
     const probabilities = logs.map((log) => Math.exp(log));
     this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), probabilities).map((id) => {
       const name = this.tokenizer.tokens([id])[0];
       return { id, name, probability: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
-    const about = place < text.tokens.length ? `In place of ${this.phrase(text.tokens[place])}` : "The next word";
+    const about = position < text.tokens.length ? `In place of ${this.phrase(text.tokens[position])}` : "The next word";
     element.replaceChildren(
       note(base ? `${about}; the line: with all heads on` : about),
       ...bars([

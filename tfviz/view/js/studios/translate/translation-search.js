@@ -9,7 +9,7 @@ import { LruCache } from "../lru-cache.js";
 /**
  * The outputs of the decoder for some texts.
  * @typedef {object} DecoderOutput
- * @property {(text: number, place: number) => Float32Array} logitsAt the logits of what stands at a place
+ * @property {(text: number, position: number) => Float32Array} logitsAt the logits of what stands at a position
  * @property {Record<string, Pattern[]>} patterns
  * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
  */
@@ -62,9 +62,9 @@ export class TranslationReader {
     );
     if (!result) return null;
     const { shape, data } = cutTo(result.outputs.logits, this.vocabSize);
-    /** @param {number} text @param {number} place */
-    const logitsAt = (text, place) =>
-      data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
+    /** @param {number} text @param {number} position */
+    const logitsAt = (text, position) =>
+      data.subarray((text * shape[1] + position) * shape[2], (text * shape[1] + position + 1) * shape[2]);
     return { logitsAt, patterns: result.patterns, encoderPatterns: memory.patterns };
   }
 

@@ -23,7 +23,7 @@ import { TranslationText } from "./translation-text.js";
  * @property {Hypothesis} text the selected text
  * @property {boolean} ended
  * @property {number[]} read its tokens that the decoder has read
- * @property {number} place of the word that is chosen
+ * @property {number} position of the word that is chosen
  * @property {DecoderOutput} answer
  * @property {DecoderOutput | null} base the decoder's output with all heads on
  */
@@ -43,7 +43,7 @@ export class TranslationView {
       store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
     this.sourceText = new SourceText(studio, changeSentence);
     this.translationText = new TranslationText(tokenizer, {
-      choose: (place) => studio.choosePlace(place),
+      choose: (position) => studio.choosePosition(position),
       point: () => studio.repoint(),
     });
     this.cost = h("p", { class: "cost" });
@@ -73,7 +73,7 @@ export class TranslationView {
     return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
   }
 
-  /** Make the part with the alternatives at a place and the controls of the search. */
+  /** Make the part with the alternatives at a position and the controls of the search. */
   nextParts() {
     return [this.next.element, this.controls.num_beams.element, this.controls.length_penalty.element];
   }
@@ -176,7 +176,7 @@ export class TranslationView {
   /** Compare with all heads on: the cost of the text, and the translation. @param {SearchState} current */
   comparison({ text: { tokens }, base, baseline }) {
     if (!base || !baseline) return "";
-    const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);
+    const sum = tokens.reduce((all, id, position) => all + logProbabilities(base.logitsAt(0, position))[id], 0);
     const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
     const same = String(best.tokens) === String(tokens);
     const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;

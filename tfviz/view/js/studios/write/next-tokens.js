@@ -101,15 +101,15 @@ export class NextTokens {
         onclick: () => this.take(id),
       })),
     );
-    const place = Math.min(this.candidates, rows.length);
-    this.line.show(place, rows.length, this.cutName);
+    const cutoff = Math.min(this.candidates, rows.length);
+    this.line.show(cutoff, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;
     // The line stays in the document: removing it would end a drag.
     const { element } = this.line;
     if (!element.isConnected) this.rows.replaceChildren(element);
     for (const row of [...this.rows.children]) if (row !== element) row.remove();
-    element.before(...rows.slice(0, place));
-    element.after(...rows.slice(place));
+    element.before(...rows.slice(0, cutoff));
+    element.after(...rows.slice(cutoff));
     this.note.textContent = this.about;
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
@@ -143,8 +143,8 @@ export class NextTokens {
 
   /** @param {number} id */
   buttonOf(id) {
-    const place = this.tokens.findIndex((bar) => bar.id === id);
-    return place < 0 ? this.rows : this.rows.querySelectorAll("button")[place];
+    const index = this.tokens.findIndex((bar) => bar.id === id);
+    return index < 0 ? this.rows : this.rows.querySelectorAll("button")[index];
   }
 
   get panels() {

@@ -103,20 +103,20 @@ export class TextCost {
 
   /**
    * Describe the cost of the text without a head, which is computed once and shown when it is known.
-   * @param {HeadAddress} place
+   * @param {HeadAddress} address
    */
-  describeWithout(place) {
+  describeWithout(address) {
     const { studio } = this;
     const { answer } = studio;
     if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
-    const key = JSON.stringify([place, answer.key]);
+    const key = JSON.stringify([address, answer.key]);
     const without = this.withoutHeads.get(key);
     const now = (answer.cost ??= meanCost(answer.logits, answer));
     // reading a long text again takes too long
     if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
-      void this.askWithout(key, place, answer);
+      void this.askWithout(key, address, answer);
     if (without === undefined || without === null) return "";
-    return this.compare(now, without, answer.vocabSize, studio.heads.isOff(place));
+    return this.compare(now, without, answer.vocabSize, studio.heads.isOff(address));
   }
 
   /**
@@ -134,12 +134,12 @@ export class TextCost {
     return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${perplexityComparison(now, other, vocabSize, unit)}.${note}`;
   }
 
-  /** @param {string} key @param {HeadAddress} place @param {Answer} answer */
-  async askWithout(key, place, answer) {
+  /** @param {string} key @param {HeadAddress} address @param {Answer} answer */
+  async askWithout(key, address, answer) {
     this.withoutHeads.set(key, null);
     const { studio } = this;
     const { ids, vocabSize } = answer;
-    const edits = studio.heads.editsToggling(place);
+    const edits = studio.heads.editsToggling(address);
     const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
     if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
     this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, vocabSize).data, answer));

@@ -245,9 +245,9 @@ export class WriteStudio extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  /** @param {HeadAddress} place */
-  describeAblation(place) {
-    return this.textCost.describeWithout(place);
+  /** @param {HeadAddress} address */
+  describeAblation(address) {
+    return this.textCost.describeWithout(address);
   }
 
   panels() {
@@ -258,7 +258,7 @@ export class WriteStudio extends Studio {
   get drawing() {
     const { frame, heads, next, text } = this;
     const { element } = text.editor;
-    const off = heads.places.filter((place) => heads.isOff(place));
+    const off = heads.addresses.filter((address) => heads.isOff(address));
     const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && formatCount(off.length, "head");
     const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
     const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];
