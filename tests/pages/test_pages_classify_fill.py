@@ -140,13 +140,13 @@ def test_classify_matches_torch_with_words_and_heads_removed(studio):
     whole = check_against_torch(page, model, encode_with_specials(TEXT))
     assert words(page) == TEXT.replace(",", " ,").split()
     assert shares(page) == dict(zip(LABELS, map(format_percent, whole.softmax(0).tolist())))
-    assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
+    assert plain(page.locator(".metric").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
     click_word(page, "not")
     without = TEXT.replace("not ", "")
     now = check_against_torch(page, model, encode_with_specials(without))
     assert shares(page) == dict(zip(LABELS, map(format_percent, now.softmax(0).tolist())))
     before, after = log_odds(whole), log_odds(now)
-    assert plain(page.locator(".cost").text_content()) == (
+    assert plain(page.locator(".metric").text_content()) == (
         f"“bad”: {format_percent(whole.softmax(0)[0].item())} → {format_percent(now.softmax(0)[0].item())}; "
         f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
     )
@@ -346,7 +346,7 @@ def test_two_labels_keep_their_sides_and_colours(studio, answer):
     page = studio(made)
     scores = model(WORDS.encode(TEXT)[None])[0].detach()
     assert int(scores.argmax()) == answer
-    assert plain(page.locator(".cost").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
+    assert plain(page.locator(".metric").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
     assert plain(page.locator(".pane .scale").text_content()) == "A word pushes toward“no”“yes”"
     assert plain(page.locator(".ranking .axis").text_content()) == "← “no”“yes” →"
     against = page.locator(".pane.prediction .bar-row.against").all_text_contents()
@@ -720,7 +720,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
         types(page, text)
         best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
         assert f"toward “{best}”" in plain(page.locator(".pane .scale").text_content())
-        assert plain(page.locator(".prediction .cost").text_content()).startswith(f"log-odds of “{best}”")
+        assert plain(page.locator(".prediction .metric").text_content()).startswith(f"log-odds of “{best}”")
 
 
 def test_classify_summary_states_effect_of_ablating_head(studio):

@@ -268,15 +268,15 @@ def test_ablated_heads_match_capture_edits(studio):
     with torch.no_grad(), look.capture(made, edit={site: without(head) for site, head in off}):
         expected = made(source_ids("one two three"), read)
     torch.testing.assert_close(tensor(edited["outputs"]["logits"]), expected, rtol=1e-4, atol=1e-4)
-    cost = page.locator(".cost").text_content()
-    assert "with all heads on" in cost
+    metric = page.locator(".metric").text_content()
+    assert "with all heads on" in metric
     assert page.locator(".bar-list .before").count() == page.locator(".bar-list .bar-row:not(.others)").count()
     click(page, "All on")
     assert (
         texts(page)[0]
         == generate.translate(made, ["one two three"], source, target, num_beams=1, max_new_tokens=LENGTH)[0]
     )
-    assert "with all heads on" not in page.locator(".cost").text_content()
+    assert "with all heads on" not in page.locator(".metric").text_content()
 
 
 def test_heads_are_ablated_by_key_button_and_layer(studio):

@@ -121,28 +121,28 @@ export function writeExamples(studio) {
         const best = bestHead(studio, "induction");
         if (best) studio.heads.select(best.address);
         await studio.whenIdle();
-        const { answer, textCost } = studio;
-        const costs = answer && textCost.costsOf(answer)?.now;
-        if (answer && costs) studio.announce(repeatSentence(answer.ids, costs, unit));
+        const { answer, textLoss: textLoss } = studio;
+        const losses = answer && textLoss.lossesOf(answer)?.now;
+        if (answer && losses) studio.announce(repeatSentence(answer.ids, losses, unit));
       },
     },
   ];
 }
 
 /**
- * Compare the costs of a line in a text of that line twice, in words; empty if the text is another.
+ * Compare the losses of a line in a text of that line twice, in words; empty if the text is another.
  * @param {number[]} ids of the line, a line feed, and the line
- * @param {ArrayLike<number>} costs of all tokens but the first
+ * @param {ArrayLike<number>} losses of all tokens but the first
  * @param {string} unit
  */
-export function repeatSentence(ids, costs, unit) {
+export function repeatSentence(ids, losses, unit) {
   const length = Math.floor(ids.length / 2);
   const isRepeated = ids.slice(0, length).every((id, i) => id === ids[length + 1 + i]);
   if (length < 2 || ids.length !== 2 * length + 1 || !isRepeated) return "";
-  // the first token of the text has no cost, so that of the second line is left out, too
+  // the first token of the text has no loss, so that of the second line is left out, too
   const mean = (/** @type {number} */ start) =>
-    Array.from({ length: length - 1 }, (_, i) => costs[start + i]).reduce((sum, cost) => sum + cost, 0) / (length - 1);
-  const [first, second] = [mean(0), mean(length + 1)].map((cost) => formatFixed(cost, 2));
+    Array.from({ length: length - 1 }, (_, i) => losses[start + i]).reduce((sum, loss) => sum + loss, 0) / (length - 1);
+  const [first, second] = [mean(0), mean(length + 1)].map((loss) => formatFixed(loss, 2));
   return `The line costs ${first} nats a ${unit} the first time, ${second} the second.`;
 }
 

@@ -1,4 +1,4 @@
-// Functions on logits: softmax, log-softmax, costs, log-odds and the largest values, all computed in float64.
+// Functions on logits: softmax, log-softmax, losses, log-odds and the largest values, all computed in float64.
 
 /** @import { NumberList } from "../base/grid.js" */
 
@@ -44,13 +44,13 @@ export function logSoftmax(logits) {
 }
 
 /**
- * Return the cost of each token of a text after the first, in nats: minus the log of the probability that the logits
+ * Return the loss of each token of a text after the first, in nats: minus the log of the probability that the logits
  * before it gave.
  * @param {Float32Array} logits a row for each token
  * @param {number[]} ids
  * @param {number} vocabSize
  */
-export function tokenCosts(logits, ids, vocabSize) {
+export function tokenLosses(logits, ids, vocabSize) {
   return ids.slice(1).map((id, i) => {
     const row = logits.subarray(i * vocabSize, (i + 1) * vocabSize);
     return logSumExp(row) - row[id];

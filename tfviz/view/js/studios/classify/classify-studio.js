@@ -42,7 +42,7 @@ export class ClassifyStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: BY_HEAD };
     this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
-    this.changeText = h("p", { class: "cost", role: "status" });
+    this.changeText = h("p", { class: "metric", role: "status" });
     this.buildTextPanes({
       how: "Press a word to strike it out, twice to type another.",
       legend: [this.effects.labelChoice.element, this.effects.scale, this.effects.progress],

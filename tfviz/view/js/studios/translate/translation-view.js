@@ -46,7 +46,7 @@ export class TranslationView {
       choose: (position) => studio.choosePosition(position),
       point: () => studio.repoint(),
     });
-    this.cost = h("p", { class: "cost" });
+    this.probability = h("p", { class: "metric" });
     this.runButton = button("▶ Translate", () => studio.toggle(), {
       title: "to the end, or stop (Alt+R)",
       class: "primary",
@@ -70,7 +70,14 @@ export class TranslationView {
     const steps = [this.runButton, stepButton, backButton, resetButton];
     const buttons = h("div", { class: "row steps", role: "group", "aria-label": "Search" }, ...steps);
     const title = h("h4", {}, "Its translation");
-    return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
+    return [
+      this.sourceText.editor.element,
+      buttons,
+      title,
+      this.translationText.element,
+      this.probability,
+      this.forced,
+    ];
   }
 
   /** Make the part with the alternatives at a position and the controls of the search. */
@@ -150,7 +157,7 @@ export class TranslationView {
     this.showTree();
     this.translationText.show(current, store.get("prefix").length);
     this.next.show(current);
-    this.showCost(current);
+    this.showProbability(current);
     this.texts.show(columns, current.text.tokens, store.get("length_penalty"));
     this.showForced();
   }
@@ -163,17 +170,19 @@ export class TranslationView {
   }
 
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
-  showCost(current) {
+  showProbability(current) {
     const { sum, tokens } = current.text;
     const what = tokens.at(-1) === this.studio.document.end ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
     const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
-    this.cost.textContent = tokens.length ? `${probability} Score (log-probability ÷ length penalty): ${score}.` : "";
-    this.cost.title = "the probability of all of them, one after another: the product of each word's own";
+    this.probability.textContent = tokens.length
+      ? `${probability} Score (log-probability ÷ length penalty): ${score}.`
+      : "";
+    this.probability.title = "the probability of all of them, one after another: the product of each word's own";
   }
 
-  /** Compare with all heads on: the cost of the text, and the translation. @param {SearchState} current */
+  /** Compare with all heads on: the probability of the text, and the translation. @param {SearchState} current */
   comparison({ text: { tokens }, base, baseline }) {
     if (!base || !baseline) return "";
     const sum = tokens.reduce((all, id, position) => all + logProbabilities(base.logitsAt(0, position))[id], 0);

@@ -17,10 +17,10 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {Float32Array} logits after every token; of a kernel after the last only
  * @property {Record<string, Pattern[]>} patterns
  * @property {Float32Array | null} unedited the logits with all heads on, where some are off
- * @property {number} [cost] nats a token
- * @property {number} [costUnedited] the same with all heads on
- * @property {number[]} [costs] nats of each token after the first
- * @property {number[]} [costsUnedited] the same with all heads on
+ * @property {number} [loss] nats a token
+ * @property {number} [baselineLoss] the same with all heads on
+ * @property {number[]} [losses] nats of each token after the first
+ * @property {number[]} [baselineLosses] the same with all heads on
  */
 
 /** A reader that runs a studio's language model and caches its results. */
@@ -70,11 +70,11 @@ export class LanguageModelReader {
     ]);
     if (!result || (edits.length && !unedited)) return null;
     const { data: logits, shape } = cutTo(result.outputs.logits, this.vocabSize);
-    const cost = result.outputs.cost?.data[0];
+    const loss = result.outputs.loss?.data[0];
     const vocabSize = Number(shape.at(-1));
     const all = unedited && {
       unedited: cutTo(unedited.logits, this.vocabSize).data,
-      costUnedited: unedited.cost?.data[0],
+      baselineLoss: unedited.loss?.data[0],
     };
     const answer = {
       key,
@@ -83,7 +83,7 @@ export class LanguageModelReader {
       vocabSize,
       logits,
       patterns: result.patterns,
-      cost,
+      loss,
       unedited: null,
       ...all,
     };

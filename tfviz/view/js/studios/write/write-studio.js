@@ -14,7 +14,7 @@ import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
-import { TextCost } from "./text-cost.js";
+import { TextLoss } from "./text-loss.js";
 import { pieceText, spaceSeparated } from "../text/token-text.js";
 import { TokenTree } from "./token-tree.js";
 import { writeExamples } from "../examples.js";
@@ -75,7 +75,7 @@ export class WriteStudio extends Studio {
       vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
-    this.textCost = new TextCost(this);
+    this.textLoss = new TextLoss(this);
     this.buildPanes({
       textTitle: "The text",
       text: this.buildText(),
@@ -107,8 +107,8 @@ export class WriteStudio extends Studio {
     const { unit } = this;
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
-    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textCost.line);
-    return [this.text.editor.element, buttons, this.textCost.bars.element, this.branches.element];
+    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textLoss.line);
+    return [this.text.editor.element, buttons, this.textLoss.bars.element, this.branches.element];
   }
 
   /** Make the list of next tokens and the controls of the sampler. */
@@ -207,7 +207,7 @@ export class WriteStudio extends Studio {
     await this.session.ready.catch(() => {}); // a failure is announced by the session
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
-    this.textCost.readingTime = performance.now() - started;
+    this.textLoss.readingTime = performance.now() - started;
     if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
     this.answer = answer;
     this.answerInput = input;
@@ -217,12 +217,12 @@ export class WriteStudio extends Studio {
   /** @param {Answer} answer */
   show(answer) {
     this.next.show(answer);
-    this.textCost.show(answer, this.answerInput?.off ?? 0);
+    this.textLoss.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
     if (this.mappedAnswer !== answer) {
       const words = this.tokenizer.tokens(answer.ids);
       this.mappedAnswer = answer;
-      this.textCost.withoutHeads.clear();
+      this.textLoss.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
     this.text.show();
@@ -247,7 +247,7 @@ export class WriteStudio extends Studio {
 
   /** @param {HeadAddress} address */
   describeAblation(address) {
-    return this.textCost.describeWithout(address);
+    return this.textLoss.describeWithout(address);
   }
 
   panels() {

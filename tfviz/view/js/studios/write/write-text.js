@@ -32,7 +32,7 @@ export class WriteText {
     if (!this.studio.answer) return;
     this.show();
     this.studio.showModel();
-    this.studio.textCost.bars.describe(this.row);
+    this.studio.textLoss.bars.describe(this.row);
   }
 
   get pieces() {
@@ -53,22 +53,22 @@ export class WriteText {
    * @param {boolean} isCurrent whether the model has read them; until then bars stay
    */
   tokensFrom(pieces, isCurrent) {
-    const { answer, readPrompt, textCost } = this.studio;
+    const { answer, readPrompt, textLoss: textLoss } = this.studio;
     const isRead = readPrompt.ids !== null; // else the prompt is one piece
     return pieces.map(({ text, written, first, last, word }) => ({
       text,
       sign: isRead || written ? signOf(text, word) : "",
       kind: joinPresent([written && "written", answer && last < 0 && "past"]),
-      ...(isCurrent && textCost.bars.heightsOf({ first, last })),
+      ...(isCurrent && textLoss.bars.heightsOf({ first, last })),
     }));
   }
 
   /** @param {{ text: string }[]} tokens */
   setClasses(tokens) {
     const { classList } = this.editor.element;
-    const { costs } = this.studio.textCost.bars;
-    classList.toggle("costed", costs !== null);
-    classList.toggle("compared", Boolean(costs?.unedited));
+    const { losses } = this.studio.textLoss.bars;
+    classList.toggle("with-losses", losses !== null);
+    classList.toggle("compared", Boolean(losses?.unedited));
     classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
   }
 

@@ -1,12 +1,12 @@
-// A component that shows the cost of a text under a language model, in nats per token: of each token, of the whole text
+// A component that shows the loss of a text under a language model, in nats per token: of each token, of the whole text
 // now, with all heads on, and without the selected head.
 
 import { h } from "../../base/elements.js";
 import { formatCount, formatFixed, formatNumber } from "../../base/numbers.js";
 import { capital } from "../../base/visible-text.js";
 import { cutTo } from "./language-model-reader.js";
-import { CostBars } from "./cost-bars.js";
-import { tokenCosts } from "../logits.js";
+import { LossBars } from "./loss-bars.js";
+import { tokenLosses } from "../logits.js";
 
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { HeadAddress } from "../model-pane.js" */
@@ -16,47 +16,47 @@ const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes i
 const MAX_READING_TIME = 800; // milliseconds; a slower model does not read the whole text at each step
 
 /**
- * Return the mean cost in nats a token, of a text of two tokens or more.
+ * Return the mean loss in nats a token, of a text of two tokens or more.
  * @param {Float32Array} logits
  * @param {Pick<Answer, "ids" | "vocabSize">} answer
  */
-const meanCost = (logits, { ids, vocabSize }) =>
-  tokenCosts(logits, ids, vocabSize).reduce((a, b) => a + b) / (ids.length - 1);
+const meanLoss = (logits, { ids, vocabSize }) =>
+  tokenLosses(logits, ids, vocabSize).reduce((a, b) => a + b) / (ids.length - 1);
 
-/** The perplexity in words: the number of equally likely tokens among which a guess would cost as much. @param {number} cost */
-const perplexity = (cost) => formatNumber(Number(Math.exp(cost).toPrecision(2)));
+/** The perplexity in words: the number of equally likely tokens among which a guess would cost as much. @param {number} loss */
+const perplexity = (loss) => formatNumber(Number(Math.exp(loss).toPrecision(2)));
 
 /**
  * Say among how many equally likely tokens a guess would cost as much; no guess among all costs more than their logarithm.
- * @param {number} cost nats a token
+ * @param {number} loss nats a token
  * @param {number} vocabSize
  * @param {string} unit
  */
-export function perplexityText(cost, vocabSize, unit) {
+export function perplexityText(loss, vocabSize, unit) {
   const all = formatCount(vocabSize, unit);
-  if (cost > Math.log(vocabSize)) return `worse than guessing among all ${all}`;
-  return `like guessing among ${perplexity(cost)} of ${all}`;
+  if (loss > Math.log(vocabSize)) return `worse than guessing among all ${all}`;
+  return `like guessing among ${perplexity(loss)} of ${all}`;
 }
 
 /**
- * Compare two costs as `perplexityText` does, after a colon; empty if one is worse than a guess among all.
- * @param {number} cost
+ * Compare two losses as `perplexityText` does, after a colon; empty if one is worse than a guess among all.
+ * @param {number} loss
  * @param {number} other
  * @param {number} vocabSize
  * @param {string} unit
  */
-export function perplexityComparison(cost, other, vocabSize, unit) {
-  if (Math.max(cost, other) > Math.log(vocabSize)) return "";
-  return `: like guessing among ${perplexity(cost)} ${unit}s instead of ${perplexity(other)}`;
+export function perplexityComparison(loss, other, vocabSize, unit) {
+  if (Math.max(loss, other) > Math.log(vocabSize)) return "";
+  return `: like guessing among ${perplexity(loss)} ${unit}s instead of ${perplexity(other)}`;
 }
 
 /** @param {string} unit */
-const costHelp = (unit) =>
+const lossHelp = (unit) =>
   `of the whole text so far: the mean of −ln(the probability that the model gave each ${unit}, at temperature 1 whatever the slider says); less is better; e to its power is the perplexity, the number of equally likely ${unit}s among which a guess would cost as much`;
 
-/** A line that describes the cost of a text, and bars of its tokens. */
-export class TextCost {
-  /** @type {Map<string, number | null>} the cost without each head; null while it is requested */
+/** A line that describes the loss of a text, and bars of its tokens. */
+export class TextLoss {
+  /** @type {Map<string, number | null>} the loss without each head; null while it is requested */
   withoutHeads = new Map();
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
@@ -65,44 +65,44 @@ export class TextCost {
   constructor(studio) {
     this.studio = studio;
     const { unit } = studio;
-    this.line = h("small", { class: "cost", title: costHelp(unit) });
-    this.bars = new CostBars(unit);
+    this.line = h("small", { class: "metric", title: lossHelp(unit) });
+    this.bars = new LossBars(unit);
   }
 
-  /** Show the cost of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
+  /** Show the loss of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
   show(answer, off) {
     this.line.textContent = this.describe(answer, off);
-    this.bars.show(this.costsOf(answer));
+    this.bars.show(this.lossesOf(answer));
     this.bars.describe(this.studio.row);
   }
 
-  /** The cost of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
-  costsOf(answer) {
+  /** The loss of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
+  lossesOf(answer) {
     const { ids, logits, unedited, vocabSize } = answer;
     if (logits.length !== ids.length * vocabSize) return null;
     const words = this.studio.tokenizer.tokens(ids);
-    answer.costs ??= tokenCosts(logits, ids, vocabSize);
-    const costsUnedited = unedited && (answer.costsUnedited ??= tokenCosts(unedited, ids, vocabSize));
-    return { words, now: answer.costs, unedited: costsUnedited, evenGuess: Math.log(vocabSize) };
+    answer.losses ??= tokenLosses(logits, ids, vocabSize);
+    const baselineLosses = unedited && (answer.baselineLosses ??= tokenLosses(unedited, ids, vocabSize));
+    return { words, now: answer.losses, unedited: baselineLosses, evenGuess: Math.log(vocabSize) };
   }
 
-  /** @param {number} cost */
-  words(cost) {
-    return `${formatFixed(cost, 2)} nats a ${this.studio.unit}`;
+  /** @param {number} loss */
+  words(loss) {
+    return `${formatFixed(loss, 2)} nats a ${this.studio.unit}`;
   }
 
-  /** Describe the cost of the text. @param {Answer} answer @param {number} off how many heads are off */
+  /** Describe the loss of the text. @param {Answer} answer @param {number} off how many heads are off */
   describe(answer, off) {
     const { ids, logits, unedited, vocabSize } = answer;
     if (ids.length < 2) return "";
-    const cost = (answer.cost ??= meanCost(logits, answer));
-    if (!unedited) return `${capital(perplexityText(cost, vocabSize, this.studio.unit))} (${this.words(cost)})`;
-    const costUnedited = (answer.costUnedited ??= meanCost(unedited, answer));
-    return `${this.words(cost)} without ${formatCount(off, "head")}, ${formatFixed(costUnedited, 2)} with all`;
+    const loss = (answer.loss ??= meanLoss(logits, answer));
+    if (!unedited) return `${capital(perplexityText(loss, vocabSize, this.studio.unit))} (${this.words(loss)})`;
+    const baselineLoss = (answer.baselineLoss ??= meanLoss(unedited, answer));
+    return `${this.words(loss)} without ${formatCount(off, "head")}, ${formatFixed(baselineLoss, 2)} with all`;
   }
 
   /**
-   * Describe the cost of the text without a head, which is computed once and shown when it is known.
+   * Describe the loss of the text without a head, which is computed once and shown when it is known.
    * @param {HeadAddress} address
    */
   describeWithout(address) {
@@ -111,7 +111,7 @@ export class TextCost {
     if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
     const key = JSON.stringify([address, answer.key]);
     const without = this.withoutHeads.get(key);
-    const now = (answer.cost ??= meanCost(answer.logits, answer));
+    const now = (answer.loss ??= meanLoss(answer.logits, answer));
     // reading a long text again takes too long
     if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
       void this.askWithout(key, address, answer);
@@ -120,7 +120,7 @@ export class TextCost {
   }
 
   /**
-   * Compare the cost of the text now with that of a toggled head.
+   * Compare the loss of the text now with that of a toggled head.
    * @param {number} now
    * @param {number} other
    * @param {number} vocabSize
@@ -142,7 +142,7 @@ export class TextCost {
     const edits = studio.heads.editsToggling(address);
     const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
     if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
-    this.withoutHeads.set(key, meanCost(cutTo(result.outputs.logits, vocabSize).data, answer));
+    this.withoutHeads.set(key, meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer));
     studio.showSentence();
   }
 }
