@@ -70,7 +70,7 @@ def randomize_weights(model, seed=3):
 def with_state(made, most=None, **state):
     """The same view with its controls set otherwise."""
     described = {**made.document, "state": {**made.document["state"], **state}}
-    return View(made, described | ({} if most is None else {"max_tokens": most}), made.data)
+    return View(made, described | ({} if most is None else {"max_new_tokens": most}), made.data)
 
 
 def state(path):

@@ -175,7 +175,7 @@ test("an address holds the states of all studios: texts, nested lists, numbers a
       hidden_patches: [2, 8],
       forced: [[5, 1], []],
       num_beams: 1,
-      target: ["streams", 0, 2],
+      target: ["residual", 0, 2],
     },
   ];
   const { store, history } = followed(t, first, Object.keys(first));

@@ -79,7 +79,7 @@ def test_model_of_half_precision_stays_in_python():
 @pytest.mark.parametrize(
     ("target", "error"),
     [
-        ([0, 2, 0], "there is no ['streams', 2, 0]; layers go from 0 to 1, places to 3"),
+        ([0, 2, 0], "there is no ['residual', 2, 0]; layers go from 0 to 1, places to 3"),
         ([0, 0, 4], "places to 3"),
         ([1, 0, 3], "there is no ['heads', 0, 3]"),
         ([2, 0, 0], "IndexError"),

@@ -47,7 +47,7 @@ def test_classify_document_contains_prediction_and_special_tokens():
         f"Which words make it say so? {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
     )
     described = made.document
-    assert described["special_tokens"] == {"before": CLS, "after": SEP}
+    assert described["special_tokens"] == {"prefix_id": CLS, "suffix_id": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
     state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "off")}
     assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "off": []}
@@ -66,9 +66,9 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
         return (share / (1 - share)).log().item()
 
     expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != position]]) for position in range(5)]
-    assert classify_module._effects(model, ids, {"before": None, "after": None}, label).tolist() == pytest.approx(
-        expected, abs=1e-4
-    )
+    assert classify_module._effects(
+        model, ids, {"prefix_id": None, "suffix_id": None}, label
+    ).tolist() == pytest.approx(expected, abs=1e-4)
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
     assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
     most = max(range(5), key=lambda position: abs(expected[position]))
@@ -76,7 +76,9 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
     sign = "+" if expected[most] > 0 else "−"
     assert finding.startswith(f"“{TEXT.split()[most]}” changes “{['no', 'so', 'yes'][label]}” most: by {sign}")
     assert "square-root scale" in written
-    framed = classify_module._effects(model, torch.tensor([[CLS, 6, 7, SEP]]), {"before": CLS, "after": SEP}, label)
+    framed = classify_module._effects(
+        model, torch.tensor([[CLS, 6, 7, SEP]]), {"prefix_id": CLS, "suffix_id": SEP}, label
+    )
     assert framed[[0, 3]].tolist() == [0, 0]
     assert (framed[1:3] != 0).all()
     with pytest.raises(IndexError, match="head is 2"):
@@ -114,7 +116,7 @@ def test_fill_masks_all_pieces_of_word_without_special_tokens():
     made = view.fill(model, pieces, "the ringing ring", masked=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
     assert made.document["state"]["masked"] == list(range(start, start + count))
-    assert made.document["special_tokens"] == {"before": None, "after": None}
+    assert made.document["special_tokens"] == {"prefix_id": None, "suffix_id": None}
 
 
 def test_fill_compare_with_predicts_from_left_context():
@@ -123,12 +125,12 @@ def test_fill_compare_with_predicts_from_left_context():
     share = gpt(torch.tensor([[CLS, *TOKENIZER.encode("the plot was")]]))[0, -1].softmax(-1)
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
-    assert made.document["compare_with"] == {"tokenizer": 0, "before": CLS, "context": 7}
+    assert made.document["compare_with"] == {"tokenizer": 0, "prefix_id": CLS, "context": 7}
     assert len(made.document["tokenizers"]) == 1
     other = train_whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), TOKENIZER, TEXT, masked=0, compare_with=[gpt, other])
-    assert made.document["compare_with"] == {"tokenizer": 1, "before": None, "context": 7}
+    assert made.document["compare_with"] == {"tokenizer": 1, "prefix_id": None, "context": 7}
     assert made.document["tokenizers"] == [TOKENIZER.to_spec(), other.to_spec()]
 
 

@@ -78,8 +78,8 @@ def classify(
     tokenizer = subwords.as_tokenizer(tokenizer)
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     special_tokens: SpecialTokens = {
-        "before": requirements.check_id(tokenizer, "bos", bos),
-        "after": requirements.check_id(tokenizer, "eos", eos),
+        "prefix_id": requirements.check_id(tokenizer, "bos", bos),
+        "suffix_id": requirements.check_id(tokenizer, "eos", eos),
     }
     program = requirements.text_program(model, tokenizer, None if kernel else dtype)
     context = requirements.context_length(program)
@@ -115,7 +115,7 @@ def classify(
 @torch.no_grad()
 def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) -> Tensor | None:
     """Return the decrease in a label's log-odds when each token is deleted, [position]; None if it cannot be drawn."""
-    first, last = int(special["before"] is not None), ids.shape[1] - int(special["after"] is not None)
+    first, last = int(special["prefix_id"] is not None), ids.shape[1] - int(special["suffix_id"] is not None)
     if ids.shape[1] > MAX_TOKENS or last - first < 2:
         return None
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.patch_widget import PatchWidget
 
 # what `examples` can set
-CHOICES = ("clean", "corrupt", "answer", "other", "target")
+CHOICES = ("clean", "corrupt", "clean_answer_id", "corrupt_answer_id", "target")
 COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
 MAX_TARGETS = 400  # layers times positions, up to which the static picture shows the table
@@ -72,7 +72,7 @@ def patch(
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the corrupt text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
-            {"target": ["streams", 2, 3]}}`, layer 2 at position 3; `{"target": ["heads", 1, 0]}` is head 0 of layer 1.
+            {"target": ["residual", 2, 3]}}`, layer 2 at position 3; `{"target": ["heads", 1, 0]}` is head 0 of layer 1.
 
     Raises:
         TypeError: `tokenizer` is not a tokenizer.
@@ -94,7 +94,8 @@ def patch(
         "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
         "dim": sites.dim, "head_dim": sites.size,
         "state": {
-            **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "answer": chosen[0], "other": chosen[1], "target": [],
+            **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "clean_answer_id": chosen[0],
+            "corrupt_answer_id": chosen[1], "target": [],
         },
     }  # fmt: skip
     draw = partial(_picture, tokenizer, title)
@@ -201,7 +202,7 @@ def _patch_effects(
     clean, corrupt = (one.to(model_device(model)) for one in ids)
 
     def difference(source: Tensor, target: tuple[int, int]) -> float:
-        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("streams", *target))
+        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("residual", *target))
         return float(logits[answers[0]] - logits[answers[1]])
 
     with eval_mode(model), torch.no_grad():

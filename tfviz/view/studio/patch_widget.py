@@ -24,9 +24,9 @@ DrawLogits = Callable[[str, Sequence[int], Mapping[str, Tensor]], StaticFigure]
 class PatchWidget(ModelWidget):
     """A widget whose language model is patched in Python at the page's request; see `view.patch(kernel=True)`.
 
-    `state` is a trait that Python may read, set and observe: `clean`, `corrupt`, `answer` and `other` (the ids of both
-    answers, -1 for the likeliest next token), `target` (what is patched: "streams" or "heads", the layer, and the
-    position or head; [] for nothing).
+    `state` is a trait that Python may read, set and observe: `clean`, `corrupt`, `clean_answer_id` and
+    `corrupt_answer_id` (-1 for the likeliest next token), `target` (what is patched: "residual" or "heads", the layer,
+    and the position or head; [] for nothing).
 
     Args:
         ids: the ids of the clean and the corrupt text, [position] each.
@@ -86,4 +86,4 @@ class PatchWidget(ModelWidget):
                 table, layer, at = self.state["target"]
                 target = torch.tensor([TABLES.index(table), layer, at])
                 logits["patched"] = self._programs["patch"](texts, target)["logits"]
-        return self._draw(self.state["clean"], [self.state["answer"], self.state["other"]], logits)
+        return self._draw(self.state["clean"], [self.state["clean_answer_id"], self.state["corrupt_answer_id"]], logits)

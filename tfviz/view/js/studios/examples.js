@@ -233,22 +233,22 @@ export function translateExamples(studio) {
   const { num_beams, length_penalty } = document.state;
   const from = { off: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
   return [
-    { name: "Translate it", act: () => store.set({ ...from, steps: document.max_tokens }) },
+    { name: "Translate it", act: () => store.set({ ...from, steps: document.max_new_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
     {
       name: "A beam of four",
-      act: () => store.set({ ...from, num_beams: Math.min(4, document.max_num_beams), steps: document.max_tokens }),
+      act: () => store.set({ ...from, num_beams: Math.min(4, document.max_num_beams), steps: document.max_new_tokens }),
     },
     {
       name: "Force the second likeliest first word",
       act: async () => {
-        store.set({ ...from, steps: document.max_tokens });
+        store.set({ ...from, steps: document.max_new_tokens });
         await studio.whenIdle();
         const unforced = studio.current?.text.tokens ?? [];
         store.set({ steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
-        store.set({ steps: document.max_tokens });
+        store.set({ steps: document.max_new_tokens });
         await studio.whenIdle();
         studio.announce(`Left to itself it writes ${studio.view.texts.quote(unforced)}`);
       },

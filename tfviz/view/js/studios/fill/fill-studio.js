@@ -150,7 +150,7 @@ export class FillStudio extends TextStudio {
   get maskedWords() {
     const { masked, answer, compared } = this;
     if (!answer || !compared) return [];
-    const front = this.special.before.length;
+    const front = this.special.prefixIds.length;
     const probabilities = (/** @type {Logits} */ logits, /** @type {number} */ position) =>
       softmax(logitsAt(logits, position + front, this.tokenizer.size));
     return this.segments.flatMap((segment, i) => {
@@ -181,7 +181,7 @@ export class FillStudio extends TextStudio {
     if (!answer || !prediction) return "";
     const { ids } = answer;
     const [id] = topK(prediction.probabilities, 1);
-    const position = prediction.position + this.special.before.length;
+    const position = prediction.position + this.special.prefixIds.length;
     return this.ablation.describe(head, {
       key: `${position} ${ids}`,
       name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),

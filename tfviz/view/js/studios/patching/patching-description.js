@@ -9,7 +9,7 @@ import { shareBack } from "./patching-runs.js";
 /** @typedef {[text: string, bold?: boolean][]} Parts of a sentence */
 
 /** @type {Record<Kind, string>} */
-const ACTIVATIONS = { streams: "residual stream", heads: "output" };
+const ACTIVATIONS = { residual: "residual stream", heads: "output" };
 
 /** Describe a cell. @param {Metrics} metrics @param {number} change */
 export function changeText(metrics, change) {

@@ -30,7 +30,7 @@ export class PatchingStudio extends Studio {
   }
 
   get clearedChoices() {
-    return { answer: -1, other: -1, target: [] };
+    return { clean_answer_id: -1, corrupt_answer_id: -1, target: [] };
   }
 
   /** @type {Pair | null} the texts that are shown */
@@ -71,7 +71,7 @@ export class PatchingStudio extends Studio {
     );
     this.buildPatchingPanes();
     this.showExamples([
-      { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
+      { name: "Find the place that brings most back", act: () => this.findStrongest("residual") },
       { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
       { name: "Swap the texts", act: () => this.swap() },
     ]);
@@ -103,7 +103,7 @@ export class PatchingStudio extends Studio {
     const [kind, layer, at] = this.store.get("target");
     if (!this.pair || !KINDS.includes(kind)) return null;
     const { layers, attentions, heads } = this.document;
-    const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
+    const [rows, columns] = kind === "residual" ? [layers, this.pair.ids[0].length] : [attentions, heads];
     const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
     return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
@@ -148,7 +148,7 @@ export class PatchingStudio extends Studio {
       const patched = target && (await this.runs.patch("patch", pair, target));
       if (!isCurrent() || (target && !patched)) return;
       this.patchedLogits = patched;
-      this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
+      this.answers = answersOf(pair, [this.store.get("clean_answer_id"), this.store.get("corrupt_answer_id")]);
       this.show(pair);
       if (other) await this.sweep.fillIfQuick(pair);
     } catch (error) {
@@ -158,7 +158,7 @@ export class PatchingStudio extends Studio {
 
   /** The position that is patched. */
   get markedPosition() {
-    return this.target?.[0] === "streams" ? this.target[2] : null;
+    return this.target?.[0] === "residual" ? this.target[2] : null;
   }
 
   /** @param {Pair} pair */
@@ -184,10 +184,12 @@ export class PatchingStudio extends Studio {
       const { kind } = patchingTable;
       const targets = this.runs.targetsOf(kind, positions.length);
       const values = targets.map((target) => this.changeAt(target));
-      const streams = kind === "streams";
+      const isResidual = kind === "residual";
       patchingTable.show({
-        rows: streams ? layers : attentions,
-        cols: streams ? this.texts.positionNames(pair.ids) : Array.from({ length: heads }, (_, head) => String(head)),
+        rows: isResidual ? layers : attentions,
+        cols: isResidual
+          ? this.texts.positionNames(pair.ids)
+          : Array.from({ length: heads }, (_, head) => String(head)),
         values,
         target: this.target,
       });
@@ -198,8 +200,8 @@ export class PatchingStudio extends Studio {
 
   /** The difference of both answers' logits. @param {Float32Array} logits */
   metric(logits) {
-    const [answer, other] = this.answers;
-    return logits[answer] - logits[other];
+    const [cleanAnswer, corruptAnswer] = this.answers;
+    return logits[cleanAnswer] - logits[corruptAnswer];
   }
 
   /** The metric of both unpatched runs. */
@@ -230,8 +232,8 @@ export class PatchingStudio extends Studio {
 
   showSentence() {
     const { target, patchedLogits, metrics } = this;
-    const [answer, other] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
-    const metric = `logit of ${answer} − logit of ${other}`;
+    const [cleanAnswer, corruptAnswer] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
+    const metric = `logit of ${cleanAnswer} − logit of ${corruptAnswer}`;
     this.remover.hidden = !target;
     const parts =
       target && patchedLogits
@@ -257,9 +259,9 @@ export class PatchingStudio extends Studio {
   /** Patch the clean run with what the corrupt run has. */
   swap() {
     const { store } = this;
-    const [answer, other] = this.answers;
+    const [cleanAnswer, corruptAnswer] = this.answers;
     const [clean, corrupt] = [store.get("corrupt"), store.get("clean")];
-    const swapped = answer === undefined ? {} : { answer: other, other: answer };
+    const swapped = cleanAnswer === undefined ? {} : { clean_answer_id: corruptAnswer, corrupt_answer_id: cleanAnswer };
     store.set({ clean, corrupt, ...swapped });
   }
 

@@ -34,7 +34,7 @@ export class PatchingSweep {
     const missing = targets.filter((target) => !studio.runs.known(pair, target));
     if (!missing.length || this.kind) return;
     const started = performance.now();
-    if (!(await studio.runs.patch("fill streams", pair, missing[0]))) return;
+    if (!(await studio.runs.patch("fill residual", pair, missing[0]))) return;
     const takes = (performance.now() - started) * missing.length;
     for (const kind of takes > MAX_AUTOMATIC_TIME ? [] : KINDS)
       if (!this.kind && studio.pair === pair && !studio.texts.problem) await this.fill(kind);

@@ -24,9 +24,9 @@ import { HeadStage } from "../../views/head-stage.js";
  * @property {PatchTarget | null} target what is patched
  */
 
-const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
-const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
-const CELLS = { streams: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
+const TITLES = { residual: "Residual stream before each layer", heads: "Output of each head, at all positions" };
+const AXES = { residual: ["layer", "position"], heads: ["layer", "head"] };
+const CELLS = { residual: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
 const SHORTCUTS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about

@@ -18,10 +18,10 @@ export class NextWords {
   /** @type {{ id: number, name: string, probability: number, other: number | null }[]} other: with all heads on */
   words = [];
 
-  /** @param {Tokenizer} tokenizer @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
-  constructor(tokenizer, suppressed, force) {
+  /** @param {Tokenizer} tokenizer @param {number[]} suppressedIds ids that never come @param {(id: number) => void} force */
+  constructor(tokenizer, suppressedIds, force) {
     this.tokenizer = tokenizer;
-    this.suppressed = suppressed;
+    this.suppressedIds = suppressedIds;
     this.force = force;
     this.element = h("div", {
       class: "bar-list",
@@ -32,9 +32,9 @@ export class NextWords {
 
   /** @param {SearchState} current */
   show({ text, position, answer, base }) {
-    const { element, suppressed } = this;
-    const logs = logProbabilities(answer.logitsAt(0, position), suppressed);
-    const others = base && logProbabilities(base.logitsAt(0, position), suppressed);
+    const { element, suppressedIds } = this;
+    const logs = logProbabilities(answer.logitsAt(0, position), suppressedIds);
+    const others = base && logProbabilities(base.logitsAt(0, position), suppressedIds);
     const probabilities = logs.map((log) => Math.exp(log));
     this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), probabilities).map((id) => {
       const name = this.tokenizer.tokens([id])[0];

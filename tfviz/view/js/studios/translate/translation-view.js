@@ -52,7 +52,7 @@ export class TranslationView {
       class: "primary",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
-    this.next = new NextWords(tokenizer, document.suppressed, (id) => studio.force(id));
+    this.next = new NextWords(tokenizer, document.suppressed_ids, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
       store.set({ ...NO_CHOICE, node: [column, rank] });
@@ -172,7 +172,7 @@ export class TranslationView {
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
   showProbability(current) {
     const { sum, tokens } = current.text;
-    const what = tokens.at(-1) === this.studio.document.end ? "the whole text" : "the text so far";
+    const what = tokens.at(-1) === this.studio.document.eos_id ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
     const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
@@ -200,7 +200,7 @@ export class TranslationView {
     this.forced.replaceChildren(
       note("Forced"),
       ...[[], ...forced].map((tokens) => {
-        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: document.max_tokens });
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: document.max_new_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
         return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),
