@@ -52,7 +52,7 @@ LIMITS = {
     "RoBERTa": "input_ids has 20 tokens in a text; RobertaModel has 12 positions",  # it counts from 2
     "BART": "input_ids has 20 tokens in a text; BartModel has 14 positions",
     "ours": "20 positions are needed, but only 14 were learned; shorten the text",
-    "one's own": "position 19 is looked up in a table of 14, places: shorten the text",
+    "one's own": "position 19 is looked up in a table of 14, positions: shorten the text",
 }
 
 

@@ -92,7 +92,7 @@ def test_classify_accepts_bert_classifier():
     assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
 
 
-@pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
+@pytest.mark.parametrize(("hidden", "positions"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
 def test_fill_masks_words_by_number_and_matches_model(hidden, positions):
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
     ids[0, [position + 1 for position in positions]] = MASK

@@ -61,8 +61,8 @@ export class ClassifyStudio extends TextStudio {
 
   /** The label that the model gives the text as typed. */
   get likeliest() {
-    const { compared } = this;
-    return compared ? topK(compared.logits, 1)[0] : 0;
+    const { baseline } = this;
+    return baseline ? topK(baseline.logits, 1)[0] : 0;
   }
 
   /** The likeliest label; of two the second, so that a side and a colour mean the same label whatever the model says. */
@@ -176,22 +176,22 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {() => boolean} isCurrent */
   show(isCurrent) {
-    const { answer, compared } = this;
-    if (!answer || !compared) return;
+    const { answer, baseline } = this;
+    if (!answer || !baseline) return;
     this.effects.labelChoice.show(this.store.get("label"));
     this.resetButton.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const rows = this.verdicts;
-    const changed = compared !== answer;
+    const changed = baseline !== answer;
     this.verdict.replaceChildren(
       note(changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : ""),
       ...bars(rows.map((row) => ({ ...row, name: visibleText(row.name) }))),
     );
     markFew(this.verdict);
     const first = this.subjectLabel;
-    const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
+    const [odds, were] = [answer, baseline].map(({ logits }) => logOdds(logits, first));
     const name = this.labelText(first);
     this.changeText.textContent = changed
-      ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].probability)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
+      ? `${name}: ${percent(rows[first].baseline ?? 0)} → ${percent(rows[first].probability)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
     this.measuring = this.effects.measure(isCurrent);
   }
@@ -276,13 +276,13 @@ export class ClassifyStudio extends TextStudio {
 
   /** The probability of each label, and that for the text as typed. @returns {ProbabilityRow[]} */
   get verdicts() {
-    const { answer, compared } = this;
-    if (!answer || !compared) return [];
+    const { answer, baseline } = this;
+    if (!answer || !baseline) return [];
     const now = softmax(answer.logits);
-    const unedited = compared === answer ? null : softmax(compared.logits);
+    const baselineProbabilities = baseline === answer ? null : softmax(baseline.logits);
     return this.document.labels.map((name, i) => {
       const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
-      return { name, probability: now[i], other: unedited && unedited[i], kind };
+      return { name, probability: now[i], baseline: baselineProbabilities && baselineProbabilities[i], kind };
     });
   }
 

@@ -70,7 +70,7 @@ export class FillStudio extends TextStudio {
     return this.originalIds.map((id, position) => (masked.has(position) ? mask : (filled.get(position) ?? id)));
   }
 
-  get baseIds() {
+  get baselineIds() {
     return this.ids;
   }
 
@@ -148,8 +148,8 @@ export class FillStudio extends TextStudio {
 
   /** The predictions for each masked word. @returns {MaskedWord[]} */
   get maskedWords() {
-    const { masked, answer, compared } = this;
-    if (!answer || !compared) return [];
+    const { masked, answer, baseline } = this;
+    if (!answer || !baseline) return [];
     const front = this.special.prefixIds.length;
     const probabilities = (/** @type {Logits} */ logits, /** @type {number} */ position) =>
       softmax(logitsAt(logits, position + front, this.tokenizer.size));
@@ -158,7 +158,7 @@ export class FillStudio extends TextStudio {
       const both = positions.map((position) => ({
         position,
         probabilities: probabilities(answer, position),
-        baseline: this.edits.length ? probabilities(compared, position) : null,
+        baseline: this.edits.length ? probabilities(baseline, position) : null,
       }));
       return positions.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
     });

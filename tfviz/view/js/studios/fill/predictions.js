@@ -29,7 +29,7 @@ export const predictionRows = ({ probabilities, baseline = null, tokenizer }, to
   (top ?? likeliest(probabilities)).map((id) => ({
     name: tokenizer.tokens([id])[0],
     probability: probabilities[id],
-    other: baseline && baseline[id],
+    baseline: baseline && baseline[id],
   }));
 
 /**
@@ -52,7 +52,7 @@ export function predictionBars(
       return {
         name: quoted(tokenizer.tokens([id])[0], 24),
         probability: probabilities[id],
-        other: baseline && baseline[id],
+        baseline: baseline && baseline[id],
         title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),
         onclick: takes(id),
       };

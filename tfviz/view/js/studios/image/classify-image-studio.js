@@ -45,7 +45,7 @@ export class ClassifyImageStudio extends Studio {
   /** @type {Answer | null} */
   answer = null;
   /** @type {Answer | null} the answer for the whole picture with all heads on */
-  compared = null;
+  baseline = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
   attention = new PatchAttention(this.document);
   ablation = new HeadAblation(this);
@@ -186,14 +186,14 @@ export class ClassifyImageStudio extends Studio {
    */
   async read(isCurrent) {
     const { hidden, edits } = this;
-    const [answer, whole] = await Promise.all([
+    const [answer, baseline] = await Promise.all([
       this.ask("read", hidden, { edits, capture: true }),
-      hidden.length || edits.length ? this.ask("whole", []) : null,
+      hidden.length || edits.length ? this.ask("baseline", []) : null,
     ]);
     if (!answer || !isCurrent()) return false;
     const renewed = answer !== this.answer;
     this.answer = answer;
-    this.compared = whole ?? answer;
+    this.baseline = baseline ?? answer;
     const { words } = this.document;
     if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
     else this.showModel();
@@ -271,8 +271,8 @@ export class ClassifyImageStudio extends Studio {
 
   /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} address */
   describeAblation(address) {
-    const { answer, compared, label, hidden } = this;
-    if (!answer || !compared) return "";
+    const { answer, baseline, label, hidden } = this;
+    if (!answer || !baseline) return "";
     if (!hidden.length && !this.edits.length)
       return this.ablation.describe(address, {
         key: `${label} ${hidden}`,
@@ -283,8 +283,8 @@ export class ClassifyImageStudio extends Studio {
           return other && softmax(other.logits)[label];
         },
       });
-    const [unedited, edited] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
-    return effectSentence(this.verdict.labelText, unedited, edited, this.hidden.length, this.edits.length);
+    const [baselineProbability, edited] = [baseline, answer].map(({ logits }) => softmax(logits)[label]);
+    return effectSentence(this.verdict.labelText, baselineProbability, edited, this.hidden.length, this.edits.length);
   }
 
   /** Announce the values of the patch under the pointer. */

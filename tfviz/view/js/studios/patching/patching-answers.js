@@ -113,7 +113,7 @@ export class PatchingAnswers {
     this.fields.forEach((field, i) => {
       if (focusedIn(field) !== field) field.value = label(this.tokenizer.tokens([answers[i]])[0], 40);
     });
-    const [was, base, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
+    const [was, baseline, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
     const ids = [...new Set([...answers, ...topK(now, LIKELIEST), ...topK(was, 2)])];
     ids.sort((a, b) => now[b] - now[a]);
     this.note.textContent = `${NOTE}${patched ? " with the patch; line: without it" : ""}; pale beyond it: the clean run`;
@@ -123,7 +123,7 @@ export class PatchingAnswers {
         name: label(this.tokenizer.tokens([id])[0], 14),
         probability: now[id],
         pale: was[id],
-        other: patched ? base[id] : null,
+        baseline: patched ? baseline[id] : null,
         kind: joinPresent([role && `answer-to-${TEXTS[role]}`]),
         title: role ? `the answer to the ${TEXTS[role]} text` : "press to make it an answer",
         onclick: () => this.choose(this.role, id),

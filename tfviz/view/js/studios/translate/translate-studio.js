@@ -165,11 +165,11 @@ export class TranslateStudio extends Studio {
     const ended = text.ended || text.tokens.length >= this.document.max_new_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
-    const base = baseline && (await baseline.reader.readText(read));
-    if (!answer || (baseline && !base) || this.stale) return null;
+    const baselineOutput = baseline && (await baseline.reader.readText(read));
+    if (!answer || (baseline && !baselineOutput) || this.stale) return null;
     const unchosen = ended ? this.leastLikelyPosition(read, answer) : read.length;
     const position = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
-    return { search, baseline, text, ended, read, answer, base, position };
+    return { search, baseline, text, ended, read, answer, baselineOutput, position };
   }
 
   /**
@@ -353,7 +353,7 @@ export class TranslateStudio extends Studio {
     const { element } = translationText;
     const sentence = sourceText.editor.element;
     const { theme } = this.frame;
-    const rows = next.words.map(({ name, probability, other }) => ({ name: quoted(name, 14), probability, other }));
+    const rows = next.words.map(({ name, probability, baseline }) => ({ name: quoted(name, 14), probability, baseline }));
     return stacked([
       textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),

@@ -25,7 +25,7 @@ import { TranslationText } from "./translation-text.js";
  * @property {number[]} read its tokens that the decoder has read
  * @property {number} position of the word that is chosen
  * @property {DecoderOutput} answer
- * @property {DecoderOutput | null} base the decoder's output with all heads on
+ * @property {DecoderOutput | null} baselineOutput the decoder's output with all heads on
  */
 
 export const NO_CHOICE = { node: null, ...NO_LOCKS }; // nothing chosen
@@ -183,9 +183,9 @@ export class TranslationView {
   }
 
   /** Compare with all heads on: the probability of the text, and the translation. @param {SearchState} current */
-  comparison({ text: { tokens }, base, baseline }) {
-    if (!base || !baseline) return "";
-    const sum = tokens.reduce((all, id, position) => all + logProbabilities(base.logitsAt(0, position))[id], 0);
+  comparison({ text: { tokens }, baselineOutput, baseline }) {
+    if (!baselineOutput || !baseline) return "";
+    const sum = tokens.reduce((all, id, position) => all + logProbabilities(baselineOutput.logitsAt(0, position))[id], 0);
     const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
     const same = String(best.tokens) === String(tokens);
     const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;

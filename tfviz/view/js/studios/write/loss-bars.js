@@ -10,7 +10,7 @@ import { joinPresent } from "../small-elements.js";
  * @typedef {object} Losses in nats, of each token after the first
  * @property {string[]} words of all tokens
  * @property {number[]} now
- * @property {number[] | null} unedited with all heads on, where some are off
+ * @property {number[] | null} baseline with all heads on, where some are off
  * @property {number} evenGuess the loss of a token if all were equally likely
  */
 
@@ -32,8 +32,8 @@ export class LossBars {
     this.losses = losses?.now.length ? losses : null;
     this.element.hidden = !this.losses;
     if (this.losses) {
-      const { now, unedited, evenGuess } = this.losses;
-      this.most = [...now, ...(unedited ?? [])].reduce((a, b) => Math.max(a, b), evenGuess);
+      const { now, baseline, evenGuess } = this.losses;
+      this.most = [...now, ...(baseline ?? [])].reduce((a, b) => Math.max(a, b), evenGuess);
     }
   }
 
@@ -47,20 +47,20 @@ export class LossBars {
     /** @param {number[] | null | undefined} losses */
     const height = (losses) =>
       (losses ?? []).slice(Math.max(0, first - 1), Math.max(0, last)).reduce((a, b) => Math.max(a, b), 0) / this.most;
-    return { bar: height(this.losses?.now), line: this.losses?.unedited ? height(this.losses.unedited) : null };
+    return { bar: height(this.losses?.now), line: this.losses?.baseline ? height(this.losses.baseline) : null };
   }
 
   /** Describe the bars, and the loss of a token. @param {number | null} token */
   describe(token) {
     if (!this.losses) return;
-    const { words, now, unedited } = this.losses;
+    const { words, now, baseline } = this.losses;
     const largestIndex = now.indexOf(Math.max(...now));
     /** @param {number} i */
     const lossText = (i) => `${quoted(words[i + 1])} ${formatFixed(now[i], 2)}`;
     this.element.textContent = joinPresent(
       [
         `Bars: cost of each ${this.unit} in nats`,
-        unedited && "thin line: with all heads on",
+        baseline && "thin line: with all heads on",
         token !== null && token > 0 && lossText(token - 1),
         `most: ${lossText(largestIndex)}`,
       ],

@@ -21,7 +21,7 @@ const MAX_ENDING = 12; // letters of the text that are quoted
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
 export class NextTokens {
-  /** @type {{ id: number, name: string, probability: number, unfiltered: number, other: number | null }[]} the likeliest */
+  /** @type {{ id: number, name: string, probability: number, unfiltered: number, baseline: number | null }[]} the likeliest */
   tokens = [];
   /** The text that they follow, in words. */
   about = "";
@@ -65,26 +65,26 @@ export class NextTokens {
 
   /** @param {Answer} answer */
   show(answer) {
-    const { logits, vocabSize, unedited } = answer;
+    const { logits, vocabSize, baseline } = answer;
     const { temperature } = this.sampler;
     const last = lastOf(logits, vocabSize);
     const distribution = probabilities(last, this.sampler);
     const unfiltered = probabilities(last, { temperature });
-    const lastUnedited = unedited && lastOf(unedited, vocabSize); // with all heads on
-    const others = lastUnedited && probabilities(lastUnedited, { temperature });
+    const lastBaseline = baseline && lastOf(baseline, vocabSize); // with all heads on
+    const others = lastBaseline && probabilities(lastBaseline, { temperature });
     this.order = topK(last, MAX_BARS);
-    const [favourite] = topK(lastUnedited ?? last, 1);
+    const [favourite] = topK(lastBaseline ?? last, 1);
     if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
     this.unfiltered = unfiltered;
     this.candidates = distribution.filter((probability) => probability > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
-    if (unedited) this.about += "; line: all heads on";
+    if (baseline) this.about += "; line: all heads on";
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.tokens([id])[0],
       probability: distribution[id],
       unfiltered: unfiltered[id],
-      other: others ? others[id] : null,
+      baseline: others ? others[id] : null,
     }));
     this.draw();
   }
@@ -92,11 +92,11 @@ export class NextTokens {
   draw() {
     const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
     const rows = bars(
-      this.tokens.map(({ id, name, probability, unfiltered, other }) => ({
+      this.tokens.map(({ id, name, probability, unfiltered, baseline }) => ({
         name: label(name, 14),
         probability,
         pale: probability === unfiltered ? null : unfiltered,
-        other,
+        baseline,
         title: "press to take it",
         onclick: () => this.take(id),
       })),

@@ -78,12 +78,12 @@ export class TextLoss {
 
   /** The loss of each token; null of a kernel's answer, which has the logits of the last token alone. @param {Answer} answer */
   lossesOf(answer) {
-    const { ids, logits, unedited, vocabSize } = answer;
+    const { ids, logits, baseline, vocabSize } = answer;
     if (logits.length !== ids.length * vocabSize) return null;
     const words = this.studio.tokenizer.tokens(ids);
     answer.losses ??= tokenLosses(logits, ids, vocabSize);
-    const baselineLosses = unedited && (answer.baselineLosses ??= tokenLosses(unedited, ids, vocabSize));
-    return { words, now: answer.losses, unedited: baselineLosses, evenGuess: Math.log(vocabSize) };
+    const baselineLosses = baseline && (answer.baselineLosses ??= tokenLosses(baseline, ids, vocabSize));
+    return { words, now: answer.losses, baseline: baselineLosses, evenGuess: Math.log(vocabSize) };
   }
 
   /** @param {number} loss */
@@ -93,11 +93,11 @@ export class TextLoss {
 
   /** Describe the loss of the text. @param {Answer} answer @param {number} off how many heads are off */
   describe(answer, off) {
-    const { ids, logits, unedited, vocabSize } = answer;
+    const { ids, logits, baseline, vocabSize } = answer;
     if (ids.length < 2) return "";
     const loss = (answer.loss ??= meanLoss(logits, answer));
-    if (!unedited) return `${capital(perplexityText(loss, vocabSize, this.studio.unit))} (${this.words(loss)})`;
-    const baselineLoss = (answer.baselineLoss ??= meanLoss(unedited, answer));
+    if (!baseline) return `${capital(perplexityText(loss, vocabSize, this.studio.unit))} (${this.words(loss)})`;
+    const baselineLoss = (answer.baselineLoss ??= meanLoss(baseline, answer));
     return `${this.words(loss)} without ${formatCount(off, "head")}, ${formatFixed(baselineLoss, 2)} with all`;
   }
 

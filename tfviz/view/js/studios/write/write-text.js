@@ -68,7 +68,7 @@ export class WriteText {
     const { classList } = this.editor.element;
     const { losses } = this.studio.textLoss.bars;
     classList.toggle("with-losses", losses !== null);
-    classList.toggle("compared", Boolean(losses?.unedited));
+    classList.toggle("with-baseline", Boolean(losses?.baseline));
     classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
   }
 
