@@ -36,14 +36,14 @@ export class Frame {
 
   /**
    * @param {HTMLElement} host
-   * @param {{ title: string, note?: string }} document
+   * @param {{ title: string, note?: string }} viewDocument
    * @param {Choices<any>} store
    * @param {FrameOptions} options
    */
-  constructor(host, document, store, options) {
+  constructor(host, viewDocument, store, options) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     this.host = host;
-    this.document = document;
+    this.viewDocument = viewDocument;
     this.store = store;
     this.options = options;
     this.theme = new Theme(host, spec.themes);
@@ -55,7 +55,7 @@ export class Frame {
     this.stageContainer = h("div", {
       class: "stage-container",
       role: "tabpanel",
-      "aria-label": document.title || "Drawing",
+      "aria-label": viewDocument.title || "Drawing",
     });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
@@ -68,7 +68,12 @@ export class Frame {
     this.actions = h("span", { class: "actions" }, this.saveMenu, this.shortcutsMenu);
     this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.caption), this.actions);
     this.body = h("div", { class: "view" }, this.header);
-    this.foot = h("footer", {}, this.tableDetails, document.note ? h("p", { class: "note" }, document.note) : null);
+    this.foot = h(
+      "footer",
+      {},
+      this.tableDetails,
+      viewDocument.note ? h("p", { class: "note" }, viewDocument.note) : null,
+    );
     this.closeMenus();
     shadow.replaceChildren(h("style", {}, CSS), this.body);
   }
@@ -164,8 +169,8 @@ export class Frame {
   /** @param {HTMLElement} element @param {string} caption */
   showStage(element, caption) {
     if (this.stageContainer.firstChild !== element) this.stageContainer.replaceChildren(element);
-    this.title.textContent = this.document.title || capitalTitle(caption);
-    this.caption.textContent = this.document.title ? caption : "";
+    this.title.textContent = this.viewDocument.title || capitalTitle(caption);
+    this.caption.textContent = this.viewDocument.title ? caption : "";
   }
 
   /** @param {string} text */

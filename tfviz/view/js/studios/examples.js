@@ -80,7 +80,7 @@ async function findHead(studio, kind) {
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
 export function writeExamples(studio) {
   const { unit, store, loop } = studio;
-  const { temperature, top_k, top_p } = studio.document.state;
+  const { temperature, top_k, top_p } = studio.viewDocument.state;
   const begin = async (more = {}) => {
     loop.running = false;
     await loop.lastWrite;
@@ -229,26 +229,27 @@ export function fillExamples(studio) {
 
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
 export function translateExamples(studio) {
-  const { store, document } = studio;
-  const { num_beams, length_penalty } = document.state;
+  const { store, viewDocument } = studio;
+  const { num_beams, length_penalty } = viewDocument.state;
   const from = { off: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
   return [
-    { name: "Translate it", act: () => store.set({ ...from, steps: document.max_new_tokens }) },
+    { name: "Translate it", act: () => store.set({ ...from, steps: viewDocument.max_new_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
     {
       name: "A beam of four",
-      act: () => store.set({ ...from, num_beams: Math.min(4, document.max_num_beams), steps: document.max_new_tokens }),
+      act: () =>
+        store.set({ ...from, num_beams: Math.min(4, viewDocument.max_num_beams), steps: viewDocument.max_new_tokens }),
     },
     {
       name: "Force the second likeliest first word",
       act: async () => {
-        store.set({ ...from, steps: document.max_new_tokens });
+        store.set({ ...from, steps: viewDocument.max_new_tokens });
         await studio.whenIdle();
         const unforced = studio.current?.text.tokens ?? [];
         store.set({ steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
-        store.set({ steps: document.max_new_tokens });
+        store.set({ steps: viewDocument.max_new_tokens });
         await studio.whenIdle();
         studio.announce(`Left to itself it writes ${studio.view.texts.quote(unforced)}`);
       },

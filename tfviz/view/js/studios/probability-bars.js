@@ -43,7 +43,10 @@ export const bars = (rows, baselineName = "with all heads on") => {
 };
 
 /** @param {ProbabilityRow} row @param {string} baselineName what the baseline is, in words @returns {HTMLElement} */
-function barRow({ name, probability, pale = null, baseline = null, title = "", kind = "", onclick = null }, baselineName) {
+function barRow(
+  { name, probability, pale = null, baseline = null, title = "", kind = "", onclick = null },
+  baselineName,
+) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
   const phrase = special ? tokenPhrase(word) : name;

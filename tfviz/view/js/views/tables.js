@@ -31,8 +31,8 @@ export class Tables {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.tabs = source.document.tabs;
-    this.frame = new Frame(host, source.document, store, {
+    this.tabs = source.viewDocument.tabs;
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: TABLE_SHORTCUTS,
       grids: () => this.panels,

@@ -133,7 +133,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {number} label */
   labelText(label) {
-    return quotedExcerpt(this.document.labels[label], 24);
+    return quotedExcerpt(this.viewDocument.labels[label], 24);
   }
 
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
@@ -280,7 +280,7 @@ export class ClassifyStudio extends TextStudio {
     if (!answer || !baseline) return [];
     const now = softmax(answer.logits);
     const baselineProbabilities = baseline === answer ? null : softmax(baseline.logits);
-    return this.document.labels.map((name, i) => {
+    return this.viewDocument.labels.map((name, i) => {
       const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
       return { name, probability: now[i], baseline: baselineProbabilities && baselineProbabilities[i], kind };
     });

@@ -33,9 +33,9 @@ export class WordEffects {
   /** @param {ClassifyStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { document, store } = studio;
+    const { viewDocument, store } = studio;
     /** @type {[number, string][]} */
-    const labels = document.labels.map((label, i) => [i, label]);
+    const labels = viewDocument.labels.map((label, i) => [i, label]);
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
@@ -145,7 +145,7 @@ export class WordEffects {
   }
 
   get isBinary() {
-    return this.studio.document.labels.length === 2;
+    return this.studio.viewDocument.labels.length === 2;
   }
 
   /** The labels at the two ends of the scale of effects. */
@@ -210,7 +210,7 @@ export class WordEffects {
     const values = Float32Array.from(known, (i) => this.of(i, label) ?? 0);
     const words = known.map((i) => studio.wordAt(i));
     const limit = values.reduce((max, effect) => Math.max(max, Math.abs(effect)), MIN_LIMIT);
-    const col = `log-odds of ${studio.document.labels[label]} without it`;
+    const col = `log-odds of ${studio.viewDocument.labels[label]} without it`;
     const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(ALLOWED), {
       scale: "diverging",
       limit,

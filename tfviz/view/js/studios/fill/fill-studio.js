@@ -46,7 +46,7 @@ export class FillStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.predictionPane = new PredictionPane(this);
     this.buildTextPanes({
-      how: `${HIDE_HELP}${this.document.compare_with ? ` ${COMPARE_HELP}` : ""}`,
+      how: `${HIDE_HELP}${this.viewDocument.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
       prediction: [this.predictionPane.element],
     });
@@ -140,7 +140,7 @@ export class FillStudio extends TextStudio {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
     this.predictionPane.show();
-    const { compare_with: model } = this.document;
+    const { compare_with: model } = this.viewDocument;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.predictionPane.show();
     this.frame.updateTable();

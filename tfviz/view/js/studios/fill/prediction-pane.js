@@ -77,7 +77,7 @@ export class PredictionPane {
         { typed: original, takes, top },
       );
     });
-    if (studio.document.compare_with) parts.push(this.leftBars(maskedWord, top));
+    if (studio.viewDocument.compare_with) parts.push(this.leftBars(maskedWord, top));
     const isPair = both.length === 1 && parts.length === 2;
     const sides = joinPresent(["sides", isPair && "two-sided", top && "butterfly"], " ");
     return h(

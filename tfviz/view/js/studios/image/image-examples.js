@@ -12,7 +12,7 @@ const TOP_PATCHES = 4;
 export function imageExamples(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
-  const { columns } = studio.document.patches;
+  const { columns } = studio.viewDocument.patches;
   const untouched = { off: [], hidden_patches: [] };
   const begin = () => {
     store.set(untouched);
@@ -35,7 +35,7 @@ export function imageExamples(studio) {
         await begin();
         const strongest = topPatches(
           studio.attention.of(studio.heads.selected).values,
-          studio.document.patches,
+          studio.viewDocument.patches,
           TOP_PATCHES,
         );
         studio.hide(all.filter((patch) => !strongest.includes(patch)));

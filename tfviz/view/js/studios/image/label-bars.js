@@ -21,8 +21,8 @@ export class LabelBars {
 
   /** The label that is followed, in quotes. */
   get labelText() {
-    const { document, label } = this.studio;
-    return quotedExcerpt(document.labels[label], 24);
+    const { viewDocument, label } = this.studio;
+    return quotedExcerpt(viewDocument.labels[label], 24);
   }
 
   show() {
@@ -45,14 +45,22 @@ export class LabelBars {
    * @returns {(ProbabilityRow & { label: number })[]}
    */
   get rows() {
-    const { answer, baseline, document, label } = this.studio;
+    const { answer, baseline, viewDocument, label } = this.studio;
     if (!answer || !baseline) return [];
     const [now, baselineProbabilities] = [answer, baseline].map(({ logits }) => softmax(logits));
-    const labels = [...new Set([label, topK(now, 1)[0], ...topK(baselineProbabilities, MAX_LABELS)])].slice(0, MAX_LABELS);
+    const labels = [...new Set([label, topK(now, 1)[0], ...topK(baselineProbabilities, MAX_LABELS)])].slice(
+      0,
+      MAX_LABELS,
+    );
     const changed = baseline !== answer;
     return labels
       .sort((a, b) => baselineProbabilities[b] - baselineProbabilities[a] || a - b)
-      .map((i) => ({ label: i, name: document.labels[i], probability: now[i], baseline: changed ? baselineProbabilities[i] : null }));
+      .map((i) => ({
+        label: i,
+        name: viewDocument.labels[i],
+        probability: now[i],
+        baseline: changed ? baselineProbabilities[i] : null,
+      }));
   }
 
   get panel() {

@@ -22,7 +22,7 @@ export class PatchAttention {
   /** The weight of the strongest colour: of the first maps, so that later ones can be compared with them. */
   limit = 0;
 
-  /** @param {ClassifyImageDocument} document */
+  /** @param {ClassifyImageDocument} viewDocument */
   constructor({ patches, words }) {
     this.patchGrid = new PatchGrid(patches, words);
     this.tokens = words.length;

@@ -48,10 +48,10 @@ export class PatchingStudio extends Studio {
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, document, tokenizer, frame } = this;
-    this.texts = new PatchingTexts(tokenizer, document.context, store);
+    const { store, viewDocument, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, viewDocument.context, store);
     const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
-    this.runs = new Runs(document, tokenizer.size, (...call) => this.run(...call));
+    this.runs = new Runs(viewDocument, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
     this.next = new PatchingAnswers(tokenizer, store, {
       announce: (text) => this.announce(text),
@@ -102,7 +102,7 @@ export class PatchingStudio extends Studio {
   get target() {
     const [kind, layer, at] = this.store.get("target");
     if (!this.pair || !KINDS.includes(kind)) return null;
-    const { layers, attentions, heads } = this.document;
+    const { layers, attentions, heads } = this.viewDocument;
     const [rows, columns] = kind === "residual" ? [layers, this.pair.ids[0].length] : [attentions, heads];
     const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
@@ -178,7 +178,7 @@ export class PatchingStudio extends Studio {
   showTables() {
     const { pair } = this;
     if (!pair) return;
-    const { layers, attentions, heads } = this.document;
+    const { layers, attentions, heads } = this.viewDocument;
     const [positions] = pair.ids;
     for (const patchingTable of this.targetTables) {
       const { kind } = patchingTable;
@@ -218,7 +218,7 @@ export class PatchingStudio extends Studio {
 
   /** @param {PatchTarget} target */
   nameOf([kind, layer, at]) {
-    const { layers, attentions } = this.document;
+    const { layers, attentions } = this.viewDocument;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
     const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
@@ -266,7 +266,7 @@ export class PatchingStudio extends Studio {
   }
 
   get size() {
-    const { layers, heads } = this.document;
+    const { layers, heads } = this.viewDocument;
     return `${formatCount(layers.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 

@@ -4,7 +4,7 @@
 
 /** The special tokens before and after a text, and functions to add them. */
 export class SpecialTokens {
-  /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} document */
+  /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} viewDocument */
   constructor({ special_tokens: { prefix_id: prefixId, suffix_id: suffixId }, context }) {
     this.prefixIds = prefixId === null ? [] : [prefixId];
     this.suffixIds = suffixId === null ? [] : [suffixId];

@@ -89,7 +89,7 @@ export class TextStudio extends Studio {
    */
   constructor(args, help, reset, maxAnswers = 16) {
     super(...args);
-    this.special = new SpecialTokens(this.document);
+    this.special = new SpecialTokens(this.viewDocument);
     this.answers = new LogitsCache(this, maxAnswers);
     this.readableText = new ReadableText(this.tokenizer, this.special.maxTokens);
     this.words = new WordList(help, {

@@ -11,7 +11,7 @@ const MAX_LETTERS = 4000; // only the beginning of a longer sentence is read
 
 /** A cache of the encoding of the last source sentence. @extends {EncodedText<Source>} */
 export class SourceSentence extends EncodedText {
-  /** @param {Tokenizer} tokenizer @param {TranslateDocument} document */
+  /** @param {Tokenizer} tokenizer @param {TranslateDocument} viewDocument */
   constructor(tokenizer, { source_eos_ids: eosIds, max_source: maxSource }) {
     super(tokenizer);
     this.eosIds = eosIds;

@@ -53,7 +53,7 @@ export class TranslateStudio extends Studio {
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
     super(...args);
-    this.source = new SourceSentence(this.tokenizers[0], this.document);
+    this.source = new SourceSentence(this.tokenizers[0], this.viewDocument);
     this.searches = new SearchCache(this);
     this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
@@ -87,7 +87,7 @@ export class TranslateStudio extends Studio {
   }
 
   toggle() {
-    this.store.set({ steps: this.searching ? this.searched : this.document.max_new_tokens, ...NO_CHOICE });
+    this.store.set({ steps: this.searching ? this.searched : this.viewDocument.max_new_tokens, ...NO_CHOICE });
   }
 
   back() {
@@ -102,7 +102,7 @@ export class TranslateStudio extends Studio {
     const { search, text, position } = this.current;
     const prefix = [...text.tokens.slice(0, position), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
-    const steps = search.done && this.columns.length === search.columns.length ? this.document.max_new_tokens : 0;
+    const steps = search.done && this.columns.length === search.columns.length ? this.viewDocument.max_new_tokens : 0;
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
   }
 
@@ -162,7 +162,7 @@ export class TranslateStudio extends Studio {
   async readChosen(search, baseline) {
     const { chosen } = this;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_HYPOTHESIS;
-    const ended = text.ended || text.tokens.length >= this.document.max_new_tokens;
+    const ended = text.ended || text.tokens.length >= this.viewDocument.max_new_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
     const baselineOutput = baseline && (await baseline.reader.readText(read));
@@ -179,7 +179,7 @@ export class TranslateStudio extends Studio {
    */
   leastLikelyPosition(read, answer) {
     const logs = read.map(
-      (id, position) => logProbabilities(answer.logitsAt(0, position), this.document.suppressed_ids)[id],
+      (id, position) => logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids)[id],
     );
     const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
     const positions = [...read.keys()].filter((position) => words[position] || !words.includes(true));
@@ -192,7 +192,7 @@ export class TranslateStudio extends Studio {
    * @param {boolean} [visible]
    */
   async searchOn(search, visible = true) {
-    const length = Math.min(this.document.max_new_tokens, search.prefix.length + this.store.get("steps"));
+    const length = Math.min(this.viewDocument.max_new_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const showProgress = (/** @type {boolean} */ searching) => {
       if (visible) this.setColumns(search.columns.slice(0, length), searching);
@@ -244,7 +244,7 @@ export class TranslateStudio extends Studio {
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
-    const target = this.tokenizer.tokens([this.document.bos_id, ...read]);
+    const target = this.tokenizer.tokens([this.viewDocument.bos_id, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
@@ -324,8 +324,8 @@ export class TranslateStudio extends Studio {
     const { read, text, answer } = current;
     const position = this.part === "cross-attention" ? (this.row ?? current.position) : current.position;
     const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, position), this.document.suppressed_ids)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, position), this.document.suppressed_ids);
+      Math.exp(logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids);
     const id = text.tokens[position] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, position, id]),
@@ -353,7 +353,11 @@ export class TranslateStudio extends Studio {
     const { element } = translationText;
     const sentence = sourceText.editor.element;
     const { theme } = this.frame;
-    const rows = next.words.map(({ name, probability, baseline }) => ({ name: quoted(name, 14), probability, baseline }));
+    const rows = next.words.map(({ name, probability, baseline }) => ({
+      name: quoted(name, 14),
+      probability,
+      baseline,
+    }));
     return stacked([
       textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),

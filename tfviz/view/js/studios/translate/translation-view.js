@@ -38,7 +38,7 @@ export class TranslationView {
   /** @param {TranslateStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { store, tokenizer, document } = studio;
+    const { store, tokenizer, viewDocument } = studio;
     const changeSentence = (/** @type {string} */ sentence) =>
       store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
     this.sourceText = new SourceText(studio, changeSentence);
@@ -52,7 +52,7 @@ export class TranslationView {
       class: "primary",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
-    this.next = new NextWords(tokenizer, document.suppressed_ids, (id) => studio.force(id));
+    this.next = new NextWords(tokenizer, viewDocument.suppressed_ids, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
       store.set({ ...NO_CHOICE, node: [column, rank] });
@@ -100,8 +100,8 @@ export class TranslationView {
 
   /** @returns {Record<"num_beams" | "length_penalty", SliderControl>} */
   makeControls() {
-    const { store, document } = this.studio;
-    const { max_num_beams, max_length_penalty } = document;
+    const { store, viewDocument } = this.studio;
+    const { max_num_beams, max_length_penalty } = viewDocument;
     const control = (
       /** @type {string} */ name,
       /** @type {"num_beams" | "length_penalty"} */ key,
@@ -172,7 +172,7 @@ export class TranslationView {
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
   showProbability(current) {
     const { sum, tokens } = current.text;
-    const what = tokens.at(-1) === this.studio.document.eos_id ? "the whole text" : "the text so far";
+    const what = tokens.at(-1) === this.studio.viewDocument.eos_id ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
     const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
@@ -185,7 +185,10 @@ export class TranslationView {
   /** Compare with all heads on: the probability of the text, and the translation. @param {SearchState} current */
   comparison({ text: { tokens }, baselineOutput, baseline }) {
     if (!baselineOutput || !baseline) return "";
-    const sum = tokens.reduce((all, id, position) => all + logProbabilities(baselineOutput.logitsAt(0, position))[id], 0);
+    const sum = tokens.reduce(
+      (all, id, position) => all + logProbabilities(baselineOutput.logitsAt(0, position))[id],
+      0,
+    );
     const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
     const same = String(best.tokens) === String(tokens);
     const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;
@@ -193,14 +196,14 @@ export class TranslationView {
   }
 
   showForced() {
-    const { store, document } = this.studio;
+    const { store, viewDocument } = this.studio;
     const prefix = String(store.get("prefix"));
     const forced = store.get("forced");
     this.forced.hidden = !forced.length;
     this.forced.replaceChildren(
       note("Forced"),
       ...[[], ...forced].map((tokens) => {
-        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: document.max_new_tokens });
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: viewDocument.max_new_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
         return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),

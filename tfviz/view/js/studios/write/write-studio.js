@@ -66,12 +66,12 @@ export class WriteStudio extends Studio {
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { document, tokenizer } = this;
-    this.prompt = new Prompt(tokenizer, document.context);
+    const { viewDocument, tokenizer } = this;
+    this.prompt = new Prompt(tokenizer, viewDocument.context);
     this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
-      steps: Boolean(document.programs?.step),
-      context: document.context,
+      steps: Boolean(viewDocument.programs?.step),
+      context: viewDocument.context,
       vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
@@ -162,7 +162,7 @@ export class WriteStudio extends Studio {
     const prompt = this.readPrompt.ids;
     if (!prompt) return null;
     const all = [...prompt, ...this.path.tokens];
-    const ids = all.slice(contextStart(prompt.length, all.length, this.document.context));
+    const ids = all.slice(contextStart(prompt.length, all.length, this.viewDocument.context));
     const { edits } = this;
     return { ids, key: readingKey(ids, edits), off: edits.length };
   }
@@ -179,7 +179,7 @@ export class WriteStudio extends Studio {
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
-    const limit = formatCount(this.document.context, this.unit);
+    const limit = formatCount(this.viewDocument.context, this.unit);
     this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);

@@ -58,7 +58,7 @@ export class WritingLoop {
   }
 
   /** Start or stop the loop. All tokens of one run are a single step for Undo. */
-  async toggle(maxTokens = this.studio.document.max_new_tokens, isDone = () => false) {
+  async toggle(maxTokens = this.studio.viewDocument.max_new_tokens, isDone = () => false) {
     const { studio } = this;
     this.running = !this.running;
     if (!this.running) return;
@@ -75,7 +75,7 @@ export class WritingLoop {
    */
   async writeOn(maxTokens, isDone) {
     const { studio } = this;
-    const { max_new_tokens: maxNewTokens } = studio.document;
+    const { max_new_tokens: maxNewTokens } = studio.viewDocument;
     const end = studio.path.tokens.length + maxTokens;
     while (this.running && !studio.frame.closed && studio.path.tokens.length < end && !isDone()) {
       const before = studio.currentInput?.key;
