@@ -87,7 +87,7 @@ def test_text_of_one_token_has_no_bars(studio):
     page.locator(".editor").fill("a")
     wait_until_idle(page)
     assert not page.locator(".token-losses").is_visible()
-    assert page.locator(".editor.with-losses").count() == 0
+    assert page.locator(".editor.losses").count() == 0
 
 
 def test_tokens_beyond_context_have_no_bars(studio):

@@ -27,7 +27,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 MAX_STATIC_LABELS = 8  # in the static picture
-BY_ANSWER = -3  # instead of the index of a label: the predicted label
+PREDICTED_LABEL = -3  # instead of the index of a label; the scripts know also -1 (none) and -2 (the chosen head)
 # what `examples` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
@@ -92,7 +92,7 @@ def classify(
         "kind": "classify", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
-        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},
+        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": PREDICTED_LABEL},
     }  # fmt: skip
     if isinstance(program, Program):
         bars = _probabilities(labels, logits, title, text)

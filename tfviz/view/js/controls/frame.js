@@ -52,11 +52,7 @@ export class Frame {
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
     this.caption = h("span", { class: "caption" });
-    this.stageContainer = h("div", {
-      class: "stage-container",
-      role: "tabpanel",
-      "aria-label": viewDocument.title || "Drawing",
-    });
+    this.stageBox = h("div", { class: "stage-box", role: "tabpanel", "aria-label": viewDocument.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
@@ -117,14 +113,14 @@ export class Frame {
       });
     };
     this.zoomGroup.hidden = !this.hasZoom;
-    body.append(this.stageContainer, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
+    body.append(this.stageBox, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
     this.restyle();
     const sized = new ResizeObserver(([{ contentRect }]) => {
       const width = Math.round(contentRect.width);
       if (width !== this.measuredWidth) redraw();
       this.measuredWidth = width;
     });
-    sized.observe(this.stageContainer);
+    sized.observe(this.stageBox);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
     body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
@@ -168,7 +164,7 @@ export class Frame {
 
   /** @param {HTMLElement} element @param {string} caption */
   showStage(element, caption) {
-    if (this.stageContainer.firstChild !== element) this.stageContainer.replaceChildren(element);
+    if (this.stageBox.firstChild !== element) this.stageBox.replaceChildren(element);
     this.title.textContent = this.viewDocument.title || capitalTitle(caption);
     this.caption.textContent = this.viewDocument.title ? caption : "";
   }

@@ -142,7 +142,7 @@ export class Instrument {
     frame.body.classList.add("studio", "instrument");
     frame.caption.hidden = true;
     frame.body.before(h("style", {}, STUDIO_CSS, WIDTHS_CSS, INTERACT_CSS));
-    frame.stageContainer.setAttribute("role", "group");
+    frame.stageBox.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "summary" });
     frame.header.after(this.sentence);

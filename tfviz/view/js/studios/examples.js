@@ -5,7 +5,7 @@ import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { countKinds } from "../views/head-summary.js";
-import { BY_ANSWER } from "./classify/word-effects.js";
+import { PREDICTED_LABEL, isLabel } from "./classify/word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */
 /** @import { FillStudio } from "./fill/fill-studio.js" */
@@ -183,7 +183,7 @@ export function classifyExamples(studio) {
       name: "Strike out the word that counts most",
       act: async () => {
         store.set({ off: [] });
-        studio.change({ ...studio.initialState, ...(studio.label < 0 ? { label: BY_ANSWER } : {}) });
+        studio.change({ ...studio.initialState, ...(isLabel(studio.label) ? {} : { label: PREDICTED_LABEL }) });
         await studio.whenIdle();
         const i = strongest();
         if (i !== null) studio.change({ deleted: [i] });

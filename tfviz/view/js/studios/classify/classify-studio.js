@@ -12,7 +12,7 @@ import { stacked } from "../text/text-drawing.js";
 import { TextStudio } from "../text/text-studio.js";
 import { bars, markFew, probabilitiesDrawing, probabilitiesPanel } from "../probability-bars.js";
 import { classifyExamples } from "../examples.js";
-import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
+import { CHOSEN_HEAD, PREDICTED_LABEL, WordEffects, isLabel } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
@@ -40,7 +40,7 @@ export class ClassifyStudio extends TextStudio {
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
     this.ablation = new HeadAblation(this);
-    this.heads.selectedToo = { label: BY_HEAD };
+    this.heads.selectedToo = { label: CHOSEN_HEAD };
     this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "metric", role: "status" });
     this.buildTextPanes({
@@ -56,7 +56,7 @@ export class ClassifyStudio extends TextStudio {
   /** The label that words are shaded by: below 0 none, or the chosen head. Unless one is chosen, what the model says. */
   get label() {
     const chosen = this.store.get("label");
-    return chosen === BY_ANSWER ? this.answerLabel : chosen;
+    return chosen === PREDICTED_LABEL ? this.answerLabel : chosen;
   }
 
   /** The label that the model gives the text as typed. */
@@ -72,7 +72,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** The label that sentences are about. */
   get subjectLabel() {
-    return this.label < 0 ? this.answerLabel : this.label;
+    return isLabel(this.label) ? this.label : this.answerLabel;
   }
 
   /** @returns {Map<number, string>} */
@@ -204,7 +204,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** The query whose row of the chosen head shades the words: as a rule the token that the labels are predicted from. */
   get row() {
-    if (this.pointed !== null || this.label !== BY_HEAD || !this.answer) return super.row;
+    if (this.pointed !== null || this.label !== CHOSEN_HEAD || !this.answer) return super.row;
     return 0;
   }
 

@@ -67,7 +67,7 @@ export class WriteText {
   setClasses(tokens) {
     const { classList } = this.editor.element;
     const { losses } = this.studio.textLoss.bars;
-    classList.toggle("with-losses", losses !== null);
+    classList.toggle("losses", losses !== null);
     classList.toggle("with-baseline", Boolean(losses?.baseline));
     classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
   }
