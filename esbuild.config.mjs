@@ -27,15 +27,15 @@ const LIMITS = {
   "interact-widget.js": 124_800,
   "interact.js": 127_400,
   "lesson.js": 1_400,
-  "maps-widget.js": 110_200,
-  "maps.js": 113_200,
+  "maps-widget.js": 111_600,
+  "maps.js": 114_600,
   "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 188_400,
-  "patching.js": 188_000,
+  "patching-widget.js": 190_600,
+  "patching.js": 190_200,
   "site-search.js": 22_600,
-  "studios-widget.js": 263_200,
-  "studios.js": 262_800,
+  "studios-widget.js": 266_300,
+  "studios.js": 265_900,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

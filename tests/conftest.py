@@ -10,6 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: threads would on
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import jaxtyping
+import pytest
 from beartype import BeartypeConf, beartype
 from jaxtyping import install_import_hook
 
@@ -54,17 +55,30 @@ eval_mode = exporting.eval_mode
 
 
 @contextmanager
-def unchecked(whole):
-    """While torch.export follows a model, a size is no int to beartype, and keys and values are stand-ins."""
+def no_shape_checks():
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
-        with eval_mode(whole):
-            yield
+        yield
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
 
 
-exporting.eval_mode = unchecked
+@contextmanager
+def unchecked_eval_mode(whole):
+    """While torch.export follows a model, a size is no int to beartype, and keys and values are stand-ins."""
+    with no_shape_checks(), eval_mode(whole):
+        yield
+
+
+exporting.eval_mode = unchecked_eval_mode
+
+
+@pytest.fixture
+def unchecked():
+    """No checks of shapes, as a user has it; compilers cannot trace them."""
+    with no_shape_checks():
+        yield
+
 
 # Files that take minutes begin first, however few tests they have: else one process waits for the other in the end.
 LONG = ("test_notebooks.py", "test_jupyterlab.py", "test_studios_everywhere.py", "test_systems.py", "test_run.py")

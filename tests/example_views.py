@@ -4,9 +4,7 @@ import hashlib
 
 import pytest
 import torch
-from browser import (
-    maps,
-)
+from browser import maps
 
 from tfviz import study, view
 from tfviz.layers import masks, positions
@@ -15,6 +13,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyAttention
 
 ROWS, COLS, NINE = list("abcde"), list("tuvwxyz"), list("ABCDEFGHI")
+WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
 BITE = [
     "</script>", "<img src=x onerror=alert(1)>", "<!--", "'\"`${1}\\", "a\nb", "\0", "\ud800", "שלום", "עולם",
     "👩‍👩‍👧", "漢字", "x" * 1000, "", " ", "\uffff", "=1+1",
@@ -79,6 +78,22 @@ def lens_table():
     axes = {"layer": ["in", "0"], "position": BITE[:4]}
     ids = torch.arange(3).expand(2, 4, 3)
     return study.LensTable(shares[..., 0], axes, "probability", "Lens", {}, ids, shares, names)
+
+
+def attention(words, sharpness):
+    scores = sharpness * words @ words.T
+    shares = scores.softmax(-1)
+    return {"scores": scores, "shares": shares, "mixture": shares @ words}
+
+
+def lesson(**more):
+    """Attention among `WORDS`, which are points of a plane, as a lesson has it."""
+    drawn = {
+        "scores": view.draw.grid("words", "words"),
+        "shares": view.draw.grid("words", "words", scale="linear"),
+        "mixture": view.draw.arrows("words"),
+    }
+    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
 
 
 def every_control():

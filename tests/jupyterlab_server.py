@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import nbformat
 import pytest
@@ -51,6 +51,20 @@ def run_by_papermill(notebook):
     notary = NotebookNotary(data_dir=str(folder / ".data"))
     notary.sign(nbformat.read(folder / "signed.ipynb", as_version=4))
     notary.store.close()
+
+
+@contextmanager
+def nbconverted(folder, chromium):
+    """The page that nbconvert makes of `unsigned.ipynb`, without an error when it is left."""
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
+    with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        # its formulas ask the network, in vain
+        page.goto((folder / "plain.html").as_uri(), wait_until="domcontentloaded")
+        yield page
+        assert wrong == []
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,6 @@
-"""Small models with random but repeatable weights, and tensors and ids for them."""
+"""Small models with random but repeatable weights, and tensors, ids and a picture for them."""
+
+from functools import cache
 
 import torch
 from torch import nn
@@ -22,6 +24,65 @@ def gpt(vocab_size=11, std=0.5, **parts):
         return build(GPT, vocab_size, std=std, **parts)
     torch.manual_seed(1)
     return GPT(vocab_size, **parts).eval()
+
+
+def randomize_weights(model, seed=3, std=0.3):
+    """Far from even: each matrix is drawn anew; without `seed`, from the numbers that come next."""
+    if seed is not None:
+        torch.manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=std)
+    return model.eval()
+
+
+class ViTBlock(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
+        self.mix = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
+
+    def forward(self, x):
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        return x + self.mix(x)
+
+
+class ViT(nn.Module):
+    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2, with `extra` tokens before them."""
+
+    def __init__(self, extra=1, dim=12, heads=3):
+        super().__init__()
+        self.extra = nn.Parameter(torch.randn(1, extra, dim))
+        self.embed = nn.Conv2d(3, dim, 2, 2)
+        self.positions = nn.Parameter(torch.randn(1, extra + 12, dim))
+        self.blocks = nn.ModuleList([ViTBlock(dim, heads) for _ in range(2)])
+        self.head = nn.Linear(dim, 3)
+
+    def forward(self, pixels):
+        x = torch.cat([self.extra.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).mT], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x.mean(1))
+
+
+@cache
+def vit(extra=1):
+    torch.manual_seed(0)
+    return randomize_weights(ViT(extra))
+
+
+@cache
+def vit_pixels():
+    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
+
+
+def without_patches(pixels, hidden):
+    """By hand: each channel of a hidden patch of 2 x 2 pixels is the mean of that channel."""
+    painted = pixels.clone()
+    for patch in hidden:
+        row, column = divmod(patch, 4)
+        painted[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels.mean((1, 2))[:, None, None]
+    return painted
 
 
 class Always:

@@ -4,6 +4,7 @@ from functools import cache
 
 import torch
 from browser import plain
+from small_models import randomize_weights
 from writing_studios import SPOKEN
 
 from tfviz import view
@@ -29,10 +30,7 @@ def model(seed=2, **parts):
     source, target = tokenizers()
     sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24, **parts}
     made = Transformer(len(source), len(target), **sizes)
-    for parameter in made.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.3)
-    return made.eval()
+    return randomize_weights(made, seed=None)
 
 
 @cache

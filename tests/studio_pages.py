@@ -10,6 +10,7 @@ import re
 import pytest
 import torch
 from browser import VIEW_READY_JS, goto_view, plain
+from widgets import ask_widget
 
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
@@ -56,15 +57,6 @@ def studio(new_page, tmp_path):
         return page
 
     return opened
-
-
-def randomize_weights(model, seed=3):
-    """Far from even: each matrix is drawn anew."""
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.3)
-    return model.eval()
 
 
 def with_state(made, most=None, **state):
@@ -114,6 +106,12 @@ def types(page, text):
     click(page, "Done")
 
 
+def type_in_editor(page, text):
+    """Put a text in place of the prompt."""
+    page.locator(".editor").fill(text)
+    wait_until_idle(page)
+
+
 def leave(page):
     """The pointer goes: what it pointed at is no longer told."""
     page.mouse.move(2, 2)
@@ -138,6 +136,15 @@ def tab_to(page, selector):
 def focused(page, selector):
     here = "document.activeElement?.shadowRoot?.activeElement"
     return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
+
+
+def remove_and_restore(page):
+    """Take the view out of the page, where its worker ends, and put it back."""
+    assert len(page.workers) == 1
+    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
+    page.wait_for_timeout(200)
+    assert page.workers == []
+    page.evaluate("document.body.append(view)")
 
 
 def opened_link(page, new_page):
@@ -166,15 +173,19 @@ def with_kernel(page, live, name, shared):
     """Show a widget, whose script is `name`, with its other end here; `shared` is the trait that both sides set."""
 
     def asks(question):
-        sent = []
-        live.send = lambda content, buffers=None: sent.append(
-            (content, [base64.b64encode(piece).decode() for piece in buffers or []])
-        )
-        live._on_message(live, question, [])
-        return sent[0]
+        content, pieces = ask_widget(live, **question)
+        return content, [base64.b64encode(piece).decode() for piece in pieces or []]
 
     page.expose_function("kernelAsk", asks)
     page.expose_function("kernelState", lambda: {"document": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
     page.evaluate(WIDGET, [(BUNDLES / f"{name}.js").read_text(encoding="utf-8"), shared])
+
+
+def open_with_kernel(page, live, script="studios-widget", ready=".studio :is(.word, .token)"):
+    """The page of a studio's widget, once what matches `ready` is there."""
+    with_kernel(page, live, script, "state")
+    page.locator(ready).first.wait_for()
+    wait_until_idle(page)
+    return page

@@ -3,7 +3,6 @@
 FlexAttention's kernel is in `test_other_device.py`, since it cannot be compiled with checks of shapes.
 """
 
-import jaxtyping
 import pytest
 import torch
 
@@ -14,14 +13,6 @@ from tfviz.learn.mixed_precision import default_precision
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 
 IDS = torch.randint(31, (4, 64), generator=torch.Generator().manual_seed(1))
-
-
-@pytest.fixture
-def unchecked():
-    """Without checks of shapes, which cannot be compiled."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def gpt(**more):

@@ -1,8 +1,18 @@
-"""Tokenizers of common models that pages cannot encode with, for tests."""
+"""Tokenizers of common models that pages cannot encode with, and tokenizers with other parts, for tests."""
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
+from tfviz.text import SubwordTokenizer
+
 TEXTS = ["The cat sat on the mat, the dog on the cat.", "für die Straße 漢字 1984 x = a_b(1)\n"] * 3
+
+
+def changed(vocab, **parts):
+    """The same tokenizer with other parts."""
+    tokenizer = Tokenizer.from_str(vocab.backend_tokenizer.to_str())
+    for name, part in parts.items():
+        setattr(tokenizer, name, part)
+    return SubwordTokenizer(tokenizer)
 
 
 def unigram():

@@ -4,6 +4,7 @@ import re
 from functools import cache
 
 import torch
+from small_models import randomize_weights
 
 from tfviz import view
 from tfviz.layers import masks, positions
@@ -26,10 +27,7 @@ def gpt(**parts):
     """Far from even: each matrix is drawn anew, wide."""
     torch.manual_seed(3)
     model = GPT(len(TOKENIZER), **{"context": CONTEXT, "layers": 2, "heads": 3, "dim": 24, **parts})
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.35)
-    return model.eval()
+    return randomize_weights(model, seed=None, std=0.35)
 
 
 @cache

@@ -1,4 +1,8 @@
-"""Run all cases of tables without the tests' shape checks: `python tests/bad_input/case_tables.py view look`."""
+"""Run all cases of tables without the tests' shape checks: `python tests/bad_input/case_tables.py view look`.
+
+A case is code, and a pattern of what the error says, which may begin with the error's type, as in "TypeError: x is";
+after "= ", a pattern of the value instead.
+"""
 
 import contextlib
 import importlib.util
@@ -59,7 +63,8 @@ def outcome(code, says, names):
         if f"{os.sep}tfviz{os.sep}" not in where:
             return f"unclear, from {where}: {type(error).__name__}: {error}"
         told = "\n".join([str(error), *getattr(error, "__notes__", [])])
-        return "" if re.search(says, told) else f"says: {told}"
+        named = f"{type(error).__name__}: {told}"
+        return "" if re.search(says, told) or re.search(says, named) else f"says: {named}"
     except BaseException as error:
         if any(
             re.search(says, note) for note in getattr(error, "__notes__", [])

@@ -227,10 +227,21 @@ CASES = [
         for side in ("receivers", "senders")
         for heads, wrong in (("['0', 'x']", "x"), ("'-1'", "-1"), ("'1.0'", r"1\.0"), ("('1', '')", ""))
     ),
-    ("path(receivers='nothing')", "no site matches 'nothing'"),
-    ("path(receivers={'*.query': 2})", r"blocks\.0\.attention\.query has no head 2; it has 2, counted from 0"),
+    ("path(receivers='nothing')", "LookupError: .*no site matches 'nothing'"),
+    (
+        "path(receivers={'*.query': 2})",
+        r"ValueError: .*blocks\.0\.attention\.query has no head 2; it has 2, counted from 0",
+    ),
+    ("path(senders={'blocks.1.*output_heads': [0, 2]})", r"ValueError: .*output_heads has no head 2; it has 2"),
+    ("path(senders={'blocks.1.feed_forward': 0})", r"ValueError: .*blocks\.1\.feed_forward is .*, without heads"),
+    (
+        "path(senders={'*.output_heads': 0}, each='position')",
+        "ValueError: .*each is 'position', and heads are named",
+    ),
+    ("path(source='zero')", "ValueError: .*source is 'zero'"),
+    ("path(each='position', tokens=['a'])", "ValueError: .*1 tokens and 3 positions"),
     ("path(receivers={'*.query': '2'})", r"blocks\.0\.attention\.query has no head 2; it has 2, counted from 0"),
-    ("path(receivers={'blocks.?': 0})", r"blocks\.0 is \[2, 3, 4\], without heads"),
+    ("path(receivers={'blocks.?': 0})", r"ValueError: .*blocks\.0 is \[2, 3, 4\], without heads"),
     *(
         (f"{call}(tokens={words}, metric=Never(), each='position')", says)
         for call in ("change", "path")

@@ -31,33 +31,6 @@ def test_attention_maps_reject_mismatched_words_and_weights():
 MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "says"),
-    [
-        (lambda: view.head(MAPS, 2, 0), IndexError, "layer is 2; the maps have 2 layers, from 0 to 1"),
-        (lambda: view.head(MAPS, 0, -1), IndexError, "head is -1; the maps have 3 heads"),
-        (lambda: view.words(MAPS, 0, 3), IndexError, "head is 3"),
-        (lambda: view.links(MAPS, 0, []), ValueError, "name at least one"),
-        (lambda: view.heads(MAPS, names=["a"]), ValueError, "names has 1 names, the maps have 3 heads"),
-        (lambda: view.heads(MAPS, max_bytes=-1), ValueError, "max_bytes is -1"),
-        (lambda: view.links(MAPS, min_weight=float("nan")), ValueError, "min_weight is nan"),
-        (lambda: view.positions(torch.rand(4, 6), trained_length=-3), ValueError, "trained_length is -3"),
-        (lambda: view.live({}), ValueError, "arrange is 'choose' with 0 captures"),
-        (lambda: view.live(MAPS, arrange="compare"), ValueError, "arrange is 'compare' with 1 captures"),
-        (lambda: view.live(MAPS, selected_heads=[1, 2]), ValueError, r"selected_heads is \[1, 2\]; give a list"),
-        (lambda: view.live(MAPS, locked_rows=[-1]), ValueError, r"locked_rows is \[-1\]; give a list of places"),
-        (lambda: AttentionMaps(MAPS.weights, mask=torch.full((5, 5), -torch.inf)), ValueError, "give mask == 0"),
-        (lambda: view.masks({"a": torch.full((5, 5), -torch.inf)}), ValueError, "give mask == 0"),
-        (lambda: view.groups(), ValueError, "no captures"),
-        (lambda: view.compare(MAPS, MAPS, names=("a", "a")), ValueError, "give them two names"),
-        (lambda: view.alignment(MAPS, [(0, 5)]), IndexError, r"\(0, 5\) lies outside"),
-    ],
-)
-def test_views_reject_invalid_arguments(make, error, says):
-    with pytest.raises(error, match=says):
-        make()
-
-
 def test_integer_masks_and_numeric_words_are_accepted():
     allowed = masks.causal.dense(5, 5)[0, 0]
     whole = AttentionMaps(

@@ -1,33 +1,27 @@
 """Mismatched ids, labels, masks, logits and values raise errors and are never silently accepted."""
 
+from functools import partial
+
 import pytest
+import small_models
 import torch
+from calls import Calls
 
 from tfviz import generate, learn, look, models, text, view
 from tfviz.layers import masks
 from tfviz.learn import losses
 
 IDS = torch.tensor([[1, 2, 3], [4, 5, 6]])
+gpt = partial(small_models.gpt, std=None)
 
 
-def gpt(**parts):
-    torch.manual_seed(1)
-    return models.GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-
-
-class ConstantModel(torch.nn.Module):
+def constant_model(said):
     """A model that says the same to everything."""
-
-    def __init__(self, said):
-        super().__init__()
-        self.said = said
-
-    def forward(self, *_):
-        return self.said
+    return Calls(lambda *_: said)
 
 
 def zero_model(*shape):
-    return ConstantModel(torch.zeros(*shape))
+    return constant_model(torch.zeros(*shape))
 
 
 def test_capture_affects_only_its_model():
@@ -51,7 +45,7 @@ def test_capture_affects_only_its_model():
         (losses.next_token, zero_model(2, 3, 11), (IDS, IDS.T)),
         (
             losses.masked_lm,
-            ConstantModel(models.bert.BERTOutput(torch.zeros(6, 11), torch.zeros(2, 2))),
+            constant_model(models.bert.BERTOutput(torch.zeros(6, 11), torch.zeros(2, 2))),
             (IDS, IDS * 0 - 100),
         ),
         (losses.classification, zero_model(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),

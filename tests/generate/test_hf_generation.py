@@ -139,39 +139,25 @@ def t5():
     return random(transformers.T5ForConditionalGeneration(config))
 
 
+SIDES = {
+    f"{part}_{name}": value
+    for part in ("encoder", "decoder")
+    for name, value in {"layers": 2, "attention_heads": 3, "ffn_dim": 16}.items()
+}
+SIDES |= {"vocab_size": 31, "d_model": 12, "max_position_embeddings": 40, "tie_word_embeddings": False}
+
+
 def bart():
     torch.manual_seed(4)
-    sizes = {f"{part}_{name}": value for part in ("encoder", "decoder") for name, value in
-             {"layers": 2, "attention_heads": 3, "ffn_dim": 16}.items()}  # fmt: skip
-    config = transformers.BartConfig(
-        vocab_size=31,
-        d_model=12,
-        max_position_embeddings=40,
-        forced_eos_token_id=None,
-        eos_token_id=2,
-        tie_word_embeddings=False,
-        **sizes,
-    )
+    config = transformers.BartConfig(forced_eos_token_id=None, eos_token_id=2, **SIDES)
     return random(transformers.BartForConditionalGeneration(config))
 
 
 def marian():
     """Ids as in OPUS-MT: 0 is the end, and the last id is both padding and the beginning."""
     torch.manual_seed(4)
-    sizes = {f"{part}_{name}": value for part in ("encoder", "decoder") for name, value in
-             {"layers": 2, "attention_heads": 3, "ffn_dim": 16}.items()}  # fmt: skip
-    config = transformers.MarianConfig(
-        vocab_size=31,
-        d_model=12,
-        max_position_embeddings=40,
-        eos_token_id=0,
-        forced_eos_token_id=None,
-        pad_token_id=30,
-        decoder_start_token_id=30,
-        tie_word_embeddings=False,
-        **sizes,
-    )
-    model = random(transformers.MarianMTModel(config))
+    ends = {"eos_token_id": 0, "forced_eos_token_id": None, "pad_token_id": 30, "decoder_start_token_id": 30}
+    model = random(transformers.MarianMTModel(transformers.MarianConfig(**ends, **SIDES)))
     model.final_logits_bias[0, 0] = 3.0  # so that a text ends
     return model
 

@@ -2,7 +2,6 @@
 
 import math
 
-import jaxtyping
 import pytest
 import torch
 from small_models import random
@@ -23,14 +22,6 @@ from tfviz.layers import (
 from tfviz.layers.blocks import init_weights
 from tfviz.layers.cache import CrossAttentionCache
 from tfviz.models import GPT
-
-
-@pytest.fixture
-def unchecked():
-    """No checks of shapes, as a user has it; compilers cannot trace them."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 @pytest.mark.parametrize("memory", [None, random(2, 7, 6)])

@@ -10,6 +10,7 @@ from functools import partial
 
 import pytest
 import torch
+from calls import Calls
 from torch import nn
 from torch._dynamo.testing import CompileCounter
 from trainings import TEXT, equal_states, gpt, ragged, run, state_of, train, translator, windows
@@ -130,29 +131,22 @@ def test_fit_raises_before_stepping_on_non_finite_loss(tmp_path):
         run(gpt(), steps=50, lr=1e30)
 
 
-def test_bfloat16_trains_on_cpu(monkeypatch):
+@pytest.mark.parametrize(("precision", "name", "near"), [("bfloat16", "bf16", 0.1), ("float16", "fp16", 0.05)])
+def test_half_precision_trains_on_cpu(monkeypatch, precision, name, near):
     model = gpt()
-    half = run(model, precision="bfloat16")
-    assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=0.1)
+    half = run(model, precision=precision)
+    assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=near)
     assert half != run(gpt(), precision="float32")
     assert {p.dtype for p in model.parameters()} == {torch.float32}
     assert "forward" not in vars(model)
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", name)
     assert run(gpt()) == half
+
+
+def test_unsupported_precision_of_accelerate_raises(monkeypatch):
     monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp8")
     with pytest.raises(ValueError, match="fp8; fit supports: no, bf16, fp16"):
         fit(gpt(), windows(), 3)
-
-
-def test_float16_trains_on_cpu(monkeypatch):
-    expected = [loss for _, loss, _ in run(gpt())]
-    model = gpt()
-    half = run(model, precision="float16")
-    assert [loss for _, loss, _ in half] == pytest.approx(expected, abs=0.05)
-    assert half != run(gpt())
-    assert {p.dtype for p in model.parameters()} == {torch.float32}
-    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
-    assert run(gpt()) == half
 
 
 def test_float16_overflow_skips_step_and_halves_loss_scale(tmp_path):
@@ -298,21 +292,13 @@ class Output(dict):
     __getattr__ = dict.__getitem__
 
 
-class HuggingFaceLike(nn.Module):
-    def __init__(self, name="logits"):
-        super().__init__()
-        self.model, self.name = gpt(), name
-
-    def forward(self, ids):
-        return Output({self.name: self.model(ids)}) if self.name == "logits" else (self.model(ids),)
-
-
 def test_fit_accepts_hugging_face_outputs():
-    mine, theirs = gpt(), HuggingFaceLike()
+    mine, inner = gpt(), gpt()
+    theirs = Calls(lambda ids: Output(logits=inner(ids)), model=inner)
     assert run(mine) == run(theirs)
     assert evaluate.loss(theirs, [windows()[0]]) == evaluate.loss(mine, [windows()[0]])
     with pytest.raises(ValueError, match="without logits"):
-        run(HuggingFaceLike("hidden"))
+        run(Calls(lambda ids: (inner(ids),), model=inner))
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,18 @@ def executed_notebook(tmp_path):
     return file
 
 
+def test_parameters_are_wrapped_between_values(executed_notebook):
+    notebook = nbformat.read(executed_notebook, as_version=4)
+    sentence = f'sentence = "{" a-word" * 12}"'
+    notebook.cells[1].source = "\n".join(["# Parameters", sentence, *(f"value_{i} = {i}" for i in range(12))])
+    text = clean.clean_notebook(notebook).cells[0].outputs[0].text
+    lines = text.splitlines()
+    assert lines[:2] == ["The outputs below were made with:", f"{sentence},"]
+    assert max(map(len, lines[2:])) <= 100
+    assert lines[2].startswith("value_0 = 0, value_1 = 1, ")
+    assert " ".join(lines[2:]) == ", ".join(f"value_{i} = {i}" for i in range(12))
+
+
 def test_clean_keeps_text_and_pictures_and_states_parameters(executed_notebook, tmp_path):
     before = executed_notebook.read_text(encoding="utf-8")
     assert tfviz("clean", executed_notebook, "--to", tmp_path / "to").exit_code == 0

@@ -1,8 +1,10 @@
 """Activation sites (head outputs and module inputs) and edits of them."""
 
+from functools import partial
+
 import pytest
 import torch
-from calls import IDS
+from calls import IDS, Calls
 from combinations import all_pairs
 from small_models import gpt, random
 from small_transformers import small_model
@@ -137,16 +139,8 @@ def single(name, query, key, value):
     "name", ["sdpa", "flex", "matmul", "einsum, heads last", "values first", "heads beside texts", "a sum of products"]
 )
 def test_output_heads_of_any_attention_implementation(name):
-    class Attention(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.num_heads = 3
-
-        def forward(self, query, key, value):
-            return single(name, query, key, value)
-
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
-    model, expected = Attention(), (query @ key.mT / 2).softmax(-1) @ value
+    model, expected = Calls(partial(single, name), num_heads=3), (query @ key.mT / 2).softmax(-1) @ value
     with capture(model, ["pattern", "output_heads"]) as seen:
         torch.testing.assert_close(model(query, key, value), expected)
     torch.testing.assert_close(seen["output_heads"], expected)
@@ -197,19 +191,11 @@ def test_input_sites_are_excluded_from_star_and_can_be_edited():
 
 
 def test_keyword_inputs_are_captured_and_edited():
-    class Outer(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = Inner()
-
-        def forward(self, x):
-            return self.inner(scale=2.0, hidden=x)
-
     class Inner(nn.Module):
         def forward(self, hidden, scale):
             return hidden * scale
 
-    model, x = Outer(), random(1, 3, 2)
+    model, x = Calls(lambda x: model.inner(scale=2.0, hidden=x), inner=Inner()), random(1, 3, 2)
     with capture(model, "inner.input", edit={"inner.input": edits.zero(positions=1)}) as seen:
         out = model(x)
     expected = x.clone()

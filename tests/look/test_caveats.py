@@ -1,5 +1,7 @@
 """Caveats, warnings and errors of captures and maps."""
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from calls import Calls
@@ -25,37 +27,30 @@ class Attention(nn.Module):
         return (x @ x.mT).softmax(-1) @ x
 
 
-class Block(nn.Module):
-    def __init__(self, *kinds):
-        super().__init__()
-        self.layers = nn.ModuleList(Attention(kind) for kind in kinds)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = layer(x)
-        return x
+def layers_of(*kinds):
+    return nn.Sequential(OrderedDict(layers=nn.Sequential(*map(Attention, kinds))))
 
 
 def test_summary_counts_modules_and_maps():
-    model = Block("written", "elsewhere", "unmet", "written")
+    model = layers_of("written", "elsewhere", "unmet", "written")
     with capture(model) as seen:
         model(random(B, Q, D))
         model.layers[0](random(B, Q, D))
     beginning = "4 modules look like attention, 2 gave maps, 1 computed more than once, 2 returned no weights "
     assert seen.summary.startswith(f"{beginning}(layers.1, layers.2: ")
     assert "is not multiplied with values" in seen.summary
-    assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
+    assert repr(seen).startswith("2 sites of Sequential\n  layers.0.pattern: 2 x 1 x 5 x 5")
     assert "2 returned no weights" in repr(seen)
-    whole = Block("written")
+    whole = layers_of("written")
     with capture(whole) as seen:
         whole(random(B, Q, D))
     assert seen.summary == "1 module looks like attention, 1 gave maps"
-    assert repr(seen) == "1 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5"
+    assert repr(seen) == "1 sites of Sequential\n  layers.0.pattern: 2 x 1 x 5 x 5"
 
 
 def test_capture_without_maps_raises_with_reasons():
     said = r"no attention was seen in it; a softmax .* in layers\.0, but .* with values\. .*look\.register_kernel"
-    model = Block("unmet")
+    model = layers_of("unmet")
     with pytest.raises(LookupError, match=said), capture(model):
         model(random(B, Q, D))
 
@@ -129,16 +124,9 @@ def test_deformable_attention_is_reported_in_summary():
             read = torch.nn.functional.grid_sample(picture, points, align_corners=False)  # [batch, dim, query, point]
             return (read * self.shares(x).softmax(-1)[:, None]).sum(-1).transpose(1, 2)
 
-    class Both(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.own = torch.nn.MultiheadAttention(6, 2, batch_first=True)
-            self.cross = DeformableAttention()
-
-        def forward(self, x, picture):
-            return self.cross(self.own(x, x, x)[0], picture)
-
-    with capture(model := Both()) as seen:
+    own, cross = nn.MultiheadAttention(6, 2, batch_first=True), DeformableAttention()
+    model = Calls(lambda x, picture: cross(own(x, x, x)[0], picture), own=own, cross=cross)
+    with capture(model) as seen:
         model(torch.randn(2, 5, 6), torch.randn(2, 6, 7, 8))
     assert list(seen) == ["own.pattern"]
     assert "cross: deformable attention, whose weights belong to points in an image, not to keys" in seen.summary

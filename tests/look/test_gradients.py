@@ -3,6 +3,7 @@
 import pytest
 import torch
 from calls import Calls
+from small_models import randomize_weights
 from torch import nn
 
 from tfviz.look import capture, edits, measures
@@ -13,11 +14,7 @@ IDS = torch.tensor([[3, 5, 7, 2, 9], [4, 4, 6, 8, 1]])
 
 def model():
     torch.manual_seed(2)
-    made = Classifier(11, 3, context=8, layers=2, heads=3, dim=12).eval()
-    for parameter in made.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=0.4)
-    return made
+    return randomize_weights(Classifier(11, 3, context=8, layers=2, heads=3, dim=12), seed=None, std=0.4)
 
 
 def test_pattern_gradients_match_finite_differences():

@@ -119,15 +119,11 @@ def test_cached_decoding_stays_one_group():
 def test_layers_with_different_head_counts_are_grouped_by_shape():
     """Their names would be the same but for the shape."""
 
-    class Layer(nn.Module):
-        def __init__(self, heads):
-            super().__init__()
-            self.attention = nn.MultiheadAttention(12, heads, batch_first=True)
+    def layer(heads):
+        attention = nn.MultiheadAttention(12, heads, batch_first=True)
+        return Calls(lambda x: attention(x, x, x)[0], attention=attention)
 
-        def forward(self, x):
-            return self.attention(x, x, x)[0]
-
-    model, x = nn.Sequential(*(Layer(heads) for heads in (2, 3, 2, 3))), torch.randn(1, 5, 12)
+    model, x = nn.Sequential(*map(layer, (2, 3, 2, 3))), torch.randn(1, 5, 12)
     with look.capture(model) as seen:
         model(x)
     found = look.groups(seen)
@@ -150,29 +146,11 @@ class Side(nn.Module):
         return x if states is None else self.encoder_attn(x, states, states)[0]
 
 
-class Inner(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.encoder, self.decoder = Side(False), Side(True)
-
-    def forward(self, source, target):
-        return self.decoder(target, self.encoder(source))
-
-
-class Whole(nn.Module):
-    """Named as Marian is: model.encoder..., model.decoder...encoder_attn."""
-
-    def __init__(self):
-        super().__init__()
-        self.model = Inner()
-
-    def forward(self, source, target):
-        return self.model(source, target)
-
-
 @pytest.mark.parametrize("prefix", ["", "model."])
 def test_groups_assign_words_to_encoder_and_decoder(prefix):
-    model = Whole()
+    encoder, decoder = Side(False), Side(True)  # named as Marian's are: model.encoder..., model.decoder...encoder_attn
+    inner = Calls(lambda source, target: decoder(target, encoder(source)), encoder=encoder, decoder=decoder)
+    model = Calls(lambda *given: inner(*given), model=inner)
     with torch.no_grad(), look.capture(model) as seen:
         model(torch.randn(1, 5, 6), torch.randn(1, 3, 6))
     source, target = list("abcde"), list("xyz")

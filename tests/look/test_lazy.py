@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from calls import Calls
 from hypothesis import given
 from hypothesis import strategies as st
 from small_models import random
@@ -158,17 +159,12 @@ def test_lazy_maps_round_trip(name, tmp_path):
 
 
 def test_mixed_lazy_and_eager_maps_round_trip(tmp_path):
-    class Both(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.fused, self.num_heads = Fused(causal=True), HEADS
+    def both():
+        model.fused()
+        scores = random(TEXTS, HEADS, QUERIES, KEYS).masked_fill(~CAUSAL, -torch.inf)
+        return scores.softmax(-1) @ random(TEXTS, HEADS, KEYS, DIM)
 
-        def forward(self):
-            self.fused()
-            scores = random(TEXTS, HEADS, QUERIES, KEYS).masked_fill(~CAUSAL, -torch.inf)
-            return scores.softmax(-1) @ random(TEXTS, HEADS, KEYS, DIM)
-
-    model = Both()
+    model = Calls(both, fused=Fused(causal=True), num_heads=HEADS)
     with capture(model, lazy=True) as seen:
         model()
     maps = AttentionMaps.from_capture(seen)
@@ -228,17 +224,17 @@ def test_lazy_flex_attention_matches_eager(tmp_path):
 
 
 def test_lazy_over_time_matches_eager():
-    class Reader(nn.Module):
-        def forward(self, start, stop):
-            part = functional.scaled_dot_product_attention
-            query, key = (random(1, HEADS, KEYS, DIM, seed=seed) for seed in (0, 1))
-            return part(query[:, :, start:stop], key[:, :, :stop], key[:, :, :stop], is_causal=start == 0)
+    query, key = (random(1, HEADS, KEYS, DIM, seed=seed) for seed in (0, 1))
+
+    def part(start, stop):
+        call = functional.scaled_dot_product_attention
+        return call(query[:, :, start:stop], key[:, :, :stop], key[:, :, :stop], is_causal=start == 0)
 
     def read():
         for start, stop in ((0, 4), (4, 5), (5, 6)):
             model(start, stop)
 
-    model = Reader()
+    model = Calls(part)
     with capture(model) as whole:
         read()
     with capture(model, lazy=True) as lazy:

@@ -189,11 +189,14 @@ def test_meta_tensors_run_and_capture_raises():
         model(SCORES.to("meta"), VALUES.to("meta"))
 
 
-def test_normalized_weights_without_softmax_are_captured():
-    model = HandWrittenAttention(lambda self, s, v: Sparsemax.apply(s) @ v)
+@pytest.mark.parametrize(
+    "weigh", [Sparsemax.apply, lambda s: (s - math.log(K)).sigmoid()], ids=["sparsemax", "sigmoid"]
+)
+def test_weights_without_softmax_are_captured(weigh):
+    model = HandWrittenAttention(lambda self, s, v: weigh(s) @ v)
     with capture(model) as seen:
         model()
-    torch.testing.assert_close(seen["pattern"], Sparsemax.apply(SCORES))
+    torch.testing.assert_close(seen["pattern"], weigh(SCORES))
 
 
 def test_near_identity_decays_are_not_attention():
@@ -202,13 +205,6 @@ def test_near_identity_decays_are_not_attention():
     model = HandWrittenAttention(lambda self, s, v: decay @ v)
     with pytest.raises(LookupError), capture(model):
         model()
-
-
-def test_sigmoid_weights_are_captured():
-    model = HandWrittenAttention(lambda self, s, v: (s - math.log(K)).sigmoid() @ v)
-    with capture(model) as seen:
-        model()
-    torch.testing.assert_close(seen["pattern"], (SCORES - math.log(K)).sigmoid())
 
 
 def bahdanau(self, scores, values):

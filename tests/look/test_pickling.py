@@ -5,6 +5,7 @@ import pickle
 
 import pytest
 import torch
+from calls import Calls
 from combinations import one_at_a_time
 from small_models import gpt
 from torch import nn
@@ -58,16 +59,8 @@ def test_over_time_works_after_pickling(lazy):
 
 
 def test_pickled_capture_keeps_its_summary():
-    class Named(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
-            self.unused_attention = nn.MultiheadAttention(12, 3, batch_first=True)
-
-        def forward(self, x):
-            return self.attention(x, x, x)[0]
-
-    model = Named()
+    used, unused = (nn.MultiheadAttention(12, 3, batch_first=True) for _ in range(2))
+    model = Calls(lambda x: used(x, x, x)[0], attention=used, unused_attention=unused)
     with capture(model) as seen:
         model(torch.ones(2, 5, 12))
     other = pickle.loads(pickle.dumps(seen))

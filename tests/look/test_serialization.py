@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from calls import Calls
 from combinations import one_at_a_time
 
 from tfviz import look, models
@@ -176,13 +177,8 @@ def test_load_rejects_invalid_json(text, key, files, tmp_path):
 
 def test_lazy_maps_broadcast_single_row_masks(tmp_path):
     """Also where only the last of them are looked at."""
-
-    class Padded(torch.nn.Module):
-        def forward(self, x):
-            allowed = torch.tensor([True, True, True, False, False])[None, None, None]
-            return torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=allowed)
-
-    model, x = Padded(), torch.rand(1, 2, 5, 4)
+    allowed, x = torch.tensor([True, True, True, False, False])[None, None, None], torch.rand(1, 2, 5, 4)
+    model = Calls(lambda x: torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=allowed))
     wanted = (x[0] @ x[0].mT / 2)[:, 3:5, :3].softmax(-1)
     with look.capture(model, lazy=True) as seen:
         model(x)

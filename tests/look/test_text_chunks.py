@@ -3,10 +3,12 @@
 import gc
 import warnings
 import weakref
+from functools import partial
 
 import pytest
 import torch
 from combinations import one_at_a_time
+from small_models import randomize_weights
 from torch import nn
 from torch.nn import functional
 
@@ -194,26 +196,19 @@ transformers = pytest.importorskip("transformers")
 IDS = torch.randint(5, 60, (2, 64), generator=torch.Generator().manual_seed(0))
 OPEN = (torch.arange(64) < torch.tensor([64, 50])[:, None]).long()
 SMALL = {"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
-
-
-def eval_model(model):
-    torch.manual_seed(0)
-    for weight in model.parameters():
-        if weight.dim() > 1:
-            nn.init.normal_(weight, std=0.2)
-    return model.eval()
+small_weights = partial(randomize_weights, seed=0, std=0.2)
 
 
 def big_bird(kind):
     config = transformers.BigBirdConfig(
         **SMALL, block_size=4, num_random_blocks=2, attention_type=kind, max_position_embeddings=64
     )
-    return eval_model(transformers.BigBirdModel(config))
+    return small_weights(transformers.BigBirdModel(config))
 
 
 def longformer():
     config = transformers.LongformerConfig(**SMALL, attention_window=[8, 8], max_position_embeddings=80, pad_token_id=1)
-    return eval_model(transformers.LongformerModel(config))
+    return small_weights(transformers.LongformerModel(config))
 
 
 @pytest.mark.parametrize("make", [lambda: big_bird("block_sparse"), longformer], ids=["BigBird", "Longformer"])
@@ -255,7 +250,7 @@ def test_longt5_local_attention_is_joined():
     config = transformers.LongT5Config(
         vocab_size=60, d_model=24, num_layers=2, num_heads=4, d_kv=6, d_ff=32, local_radius=5, pad_token_id=1
     )
-    model = eval_model(transformers.LongT5EncoderModel(config))
+    model = small_weights(transformers.LongT5EncoderModel(config))
     kinds = [f"encoder.block.{layer}.layer.0.LocalSelfAttention" for layer in (0, 1)]
     with torch.no_grad(), capture(model, ["*.pattern", *kinds, *(f"{kind}.v" for kind in kinds)]) as seen:
         model(input_ids=IDS, attention_mask=OPEN)
@@ -272,7 +267,7 @@ def test_longt5_transient_global_attention_raises():
         vocab_size=60, d_model=24, num_layers=1, num_heads=4, d_kv=6, d_ff=32, local_radius=5, global_block_size=4,
         encoder_attention_type="transient-global",
     )  # fmt: skip
-    with torch.no_grad(), capture(model := eval_model(transformers.LongT5EncoderModel(config))) as seen:
+    with torch.no_grad(), capture(model := small_weights(transformers.LongT5EncoderModel(config))) as seen:
         model(input_ids=IDS)
     with pytest.raises(ValueError, match="chunks of a text of 64 tokens"):
         AttentionMaps.from_capture(seen)

@@ -5,8 +5,8 @@ import warnings
 import pytest
 import torch
 from combinations import one_at_a_time
+from small_models import randomize_weights
 from small_transformers import small_model, transformers
-from torch import nn
 
 from tfviz.generate import beam
 from tfviz.layers import DotAttention
@@ -265,10 +265,7 @@ def test_over_time_separates_seq2seq_calls():
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_over_time_follows_tfviz_beam_search(num_beams):
     torch.manual_seed(5)
-    model = Transformer(13, 17, context=12, layers=2, heads=3, dim=12).eval()
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=0.5)
+    model = randomize_weights(Transformer(13, 17, context=12, layers=2, heads=3, dim=12), seed=None, std=0.5)
     source = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 8, 11]])
     with capture(model, "decoder*.pattern") as seen:
         beams = list(beam.steps(model, source, bos=1, eos=2, num_beams=num_beams, max_new_tokens=6))

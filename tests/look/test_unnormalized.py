@@ -1,5 +1,7 @@
 """Unnormalized weights are captured if their site is named, and reported otherwise."""
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from calls import Calls
@@ -38,21 +40,14 @@ class Attention(nn.Module):
         return (self.weights @ value).transpose(1, 2).flatten(2)
 
 
-class Model(nn.Module):
-    def __init__(self, *weigh):
-        super().__init__()
-        torch.manual_seed(0)
-        self.layers = nn.ModuleList(Attention(one) for one in weigh)
-
-    def forward(self, x):
-        for layer in self.layers:
-            x = layer(x)
-        return x
+def layers_of(*weigh):
+    torch.manual_seed(0)
+    return nn.Sequential(OrderedDict(layers=nn.Sequential(*map(Attention, weigh))))
 
 
 @pytest.mark.parametrize("made", MADE)
 def test_named_site_captures_unnormalized_weights(made):
-    model = Model(MADE[made])
+    model = layers_of(MADE[made])
     plain = model(X)
     with capture(model, "layers.0.pattern") as seen:
         assert torch.equal(model(X), plain)
@@ -64,7 +59,7 @@ def test_named_site_captures_unnormalized_weights(made):
 
 @pytest.mark.parametrize("made", MADE)
 def test_star_excludes_unnormalized_weights_with_instructions(made):
-    model = Model(MADE[made], MADE[made])
+    model = layers_of(MADE[made], MADE[made])
     with pytest.raises(LookupError) as error, capture(model):
         model(X)
     assert "in layers.0 (and 1 more modules), their rows do not sum to 1" in str(error.value)
@@ -72,7 +67,7 @@ def test_star_excludes_unnormalized_weights_with_instructions(made):
 
 
 def test_summary_reports_unnormalized_weights():
-    model = Model(MADE["relu over n"], lambda s: s.softmax(-1))
+    model = layers_of(MADE["relu over n"], lambda s: s.softmax(-1))
     with capture(model) as seen:
         model(X)
     assert list(seen) == ["layers.1.pattern"]
@@ -84,7 +79,7 @@ def test_summary_reports_unnormalized_weights():
 
 
 def test_unnormalized_weights_can_be_edited():
-    model = Model(MADE["relu over n"])
+    model = layers_of(MADE["relu over n"])
     with capture(model, "layers.0.pattern", edit={"layers.0.pattern": edits.zero(1)}):
         edited = model(X)
     value = model.layers[0].parts[2](X).view(B, T, H, D).transpose(1, 2)
@@ -94,7 +89,7 @@ def test_unnormalized_weights_can_be_edited():
 
 
 def test_named_site_of_softmax_is_not_unnormalized():
-    model = Model(lambda s: s.softmax(-1))
+    model = layers_of(lambda s: s.softmax(-1))
     with capture(model, "layers.0.pattern") as seen:
         model(X)
     assert len(seen.over_time("layers.0.pattern")) == 1
@@ -128,7 +123,7 @@ def test_unprojected_inputs_are_not_taken_for_weights():
 
 
 def test_views_note_unnormalized_weights():
-    model = Model(MADE["softmax off by one"])
+    model = layers_of(MADE["softmax off by one"])
     with capture(model, "layers.0.pattern", dtype=torch.uint8) as seen:
         model(X)
     maps = AttentionMaps.from_capture(seen)
@@ -142,14 +137,14 @@ def test_views_note_unnormalized_weights():
 
 
 def test_star_captures_sigmoid_weights_as_unnormalized():
-    model = Model(lambda s: s.sigmoid())
+    model = layers_of(lambda s: s.sigmoid())
     with capture(model) as seen:
         model(X)
     assert seen.provenance(seen).get("unnormalized", []) == ["layers.0.pattern"]
 
 
 def test_saved_maps_keep_the_unnormalized_caveat(tmp_path):
-    model = Model(MADE["relu over n"])
+    model = layers_of(MADE["relu over n"])
     with capture(model, "layers.0.pattern") as seen:
         model(X)
     maps = AttentionMaps.load(AttentionMaps.from_capture(seen).save(tmp_path / "x.safetensors"))

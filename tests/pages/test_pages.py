@@ -10,6 +10,7 @@ from browser import (
     colours,
     control,
     focused,
+    goto_view,
     maps,
     middle,
     named,
@@ -415,6 +416,40 @@ def test_overview_describes_hovered_head_and_shows_its_map_if_it_fits(open_view,
     page.mouse.move(0, 0)
     wait_until_drawn(page)
     assert selected_head(page) == first
+
+
+RECORD_TEXTS = """
+const fillText = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+  (globalThis.texts ??= []).push(text);
+  return fillText.call(this, text, ...rest);
+};
+"""
+
+
+@pytest.mark.parametrize(("unit", "width"), [(None, 1280), (None, 480), ("activation", 1280)])
+def test_overview_lists_keys_and_distances_of_weights_where_there_is_room(new_page, tmp_path, unit, width):
+    weights = torch.zeros(1, 2, 4, 4)
+    weights[:, :, 0, 0] = 1
+    weights[0, 0, 1:] = torch.tensor([[0.5, 0.5, 0, 0], [0, 0.75, 0.25, 0], [0, 0.25, 0.5, 0.25]])
+    weights[0, 1, 1:, 0] = 1
+    causal = torch.ones(4, 4).tril().bool()
+    page = new_page(width=width)
+    page.add_init_script(RECORD_TEXTS)
+    shown = view.heads(AttentionMaps(weights, list("abcd"), mask=causal), **({"unit": unit} if unit else {}))
+    goto_view(page, shown.save(tmp_path / "x.html"))
+    texts = [plain(text) for text in page.evaluate("texts")]
+    titles = [text for text in texts if " look" in text]
+    if unit:
+        assert not titles
+        return
+    assert set(titles) == {"“d” looks at", "All letters look, on average"}
+    listed = texts[texts.index("“d” looks at") :]
+    assert listed[1:7] == ["“c”", "50%", "“b”", "25%", "“d”", "25%"]
+    # 1 back: 0.5, 0.75 and 0.5 of three queries; itself: 0.5, 0.25 and 0.25; for more there is no room beside the map
+    assert listed[7:12] == ["All letters look, on average", "1 back", "58%", "at itself", "33%"]
+    canvas, stage = (page.locator(one).bounding_box() for one in (".overview .panels canvas", ".overview > canvas"))
+    assert (canvas["y"] > stage["y"] + stage["height"]) == (width < 500)
 
 
 def test_one_head_is_described_from_its_strongest_or_locked_query(open_view):

@@ -27,6 +27,7 @@ from browser import (
 )
 from example_views import KINDS, ROWS, every, several, wide
 from PIL import Image, ImageChops
+from studio_pages import tab_to
 
 from tfviz import view
 from tfviz.look import AttentionMaps
@@ -67,8 +68,7 @@ def test_canvas_focus_outline_is_not_clipped(open_view):
         wait_until_drawn(page)
         page.evaluate("document.activeElement.blur()")
         canvas, before = page.locator("canvas").first.bounding_box(), Image.open(page_picture(page)).convert("RGB")
-        while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
-            page.keyboard.press("Tab")
+        tab_to(page, "canvas")
         wait_until_drawn(page)
         after = Image.open(page_picture(page)).convert("RGB")
         left, top, right, bottom = ImageChops.difference(before, after).getbbox()

@@ -10,13 +10,13 @@ from itertools import product
 import pytest
 import torch
 from browser import goto_view, plain, press, takes
+from small_models import randomize_weights
 from studio_pages import (
     button,
     click,
     do_try,
     focused,
     leave,
-    randomize_weights,
     shaded,
     state,
     status_text,

@@ -10,23 +10,23 @@ import pytest
 import torch
 from browser import axe, axe_violations_by_scheme, plain, press, takes
 from PIL import Image
+from small_models import vit, without_patches
+from small_models import vit_pixels as pixels
 from studio_pages import (
     button,
     click,
     do_try,
     focused,
     leave,
-    randomize_weights,
+    open_with_kernel,
     state,
     status_text,
     switch,
     tab_to,
     wait_until_idle,
-    with_kernel,
     with_state,
 )
 from studio_pages import tensor as numbers
-from torch import nn
 from writing_studios import format_percent
 
 from tfviz import look, view
@@ -37,56 +37,17 @@ ROWS, COLUMNS = 3, 4
 COUNT = ROWS * COLUMNS
 
 
-class Block(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.mix = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
-
-    def forward(self, x):
-        x = x + self.attention(x, x, x, need_weights=False)[0]
-        return x + self.mix(x)
-
-
-class ViT(nn.Module):
-    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2."""
-
-    def __init__(self, extra=1, dim=12, heads=3):
-        super().__init__()
-        self.extra = nn.Parameter(torch.randn(1, extra, dim))
-        self.embed = nn.Conv2d(3, dim, 2, 2)
-        self.positions = nn.Parameter(torch.randn(1, extra + COUNT, dim))
-        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(2)])
-        self.head = nn.Linear(dim, 3)
-
-    def forward(self, pixels):
-        x = torch.cat([self.extra.expand(len(pixels), -1, -1), self.embed(pixels).flatten(2).mT], 1) + self.positions
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x.mean(1))
-
-
 @cache
-def pixels():
-    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
-
-
-@cache
-def vit(extra=1):
-    torch.manual_seed(0)
-    model = randomize_weights(ViT(extra))
+def vit_studio(extra=1):
+    model = vit(extra)
     return model, view.classify_image(model, pixels(), LABELS, dtype="float32")
 
 
 def run_torch(model, hidden=(), off=()):
     """What torch gives for the pixels without these patches, painted by hand, and its maps, with some heads off."""
-    image = pixels().clone()
-    for patch in hidden:
-        row, column = divmod(patch, COLUMNS)
-        image[:, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels().mean((1, 2))[:, None, None]
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in off}
     with torch.no_grad(), look.capture(model, "*.pattern", edit=edit) as seen:
-        return model(image[None])[0], seen
+        return model(without_patches(pixels(), hidden)[None])[0], seen
 
 
 def check_against_torch(page, model, hidden=(), off=()):
@@ -148,9 +109,15 @@ def sentence(page):
 
 def colour(page, patch):
     """The middle of a patch, a little aside of the sign of a hidden one."""
+    return pixel(page, patch, down=-0.12)
+
+
+def pixel(page, patch, right=0.0, down=0.0, more=0):
+    """What is seen beside the middle of a patch, by shares of the picture, and so many pixels to the right."""
     picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = patch_centre(patch)
-    return numpy.array(picture.getpixel((int(across * picture.width), int((down - 0.12) * picture.height)))).astype(int)
+    x, y = patch_centre(patch)
+    place = int((x + right) * picture.width) + more, int((y + down) * picture.height)
+    return numpy.array(picture.getpixel(place)).astype(int)
 
 
 def as_percent(share):
@@ -158,7 +125,7 @@ def as_percent(share):
 
 
 def test_click_hides_and_restores_patch(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     before = check_against_torch(page, model)
     check_shares(page, before)
@@ -178,7 +145,7 @@ def test_click_hides_and_restores_patch(studio):
 
 
 def test_drag_hides_patches_and_undoes_in_one_step(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     page.mouse.move(*patch_position(page, 0))
     page.mouse.down()
@@ -197,7 +164,7 @@ def test_drag_hides_patches_and_undoes_in_one_step(studio):
 
 
 def test_patches_are_hidden_by_keyboard_alone(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     tab_to(page, ".patches canvas")
     wait_until_idle(page)
@@ -218,7 +185,7 @@ def test_patches_are_hidden_by_keyboard_alone(studio):
 
 
 def test_hidden_patch_has_mean_colour_of_image(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(with_state(made, shade="nothing"))
     press_patch(page, 5)
     leave(page)
@@ -232,7 +199,7 @@ def click_tab(page, name):
 
 
 def test_attention_query_is_class_token_or_hovered_patch(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, shade="attention", layer=1, head=0))
     _, seen = run_torch(model)
     maps = torch.stack([seen[f"blocks.{layer}.attention.pattern"][0] for layer in (0, 1)])
@@ -257,7 +224,7 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
 
 def test_patch_opacity_follows_attention(studio):
     """Between the page's white and the picture's own colour, by the square root of the weight beside the largest."""
-    model, made = vit()
+    model, made = vit_studio()
     plain_page = studio(with_state(made, shade="nothing"))
     own = [colour(plain_page, patch) for patch in range(COUNT)]
     page = studio(with_state(made, shade="attention", layer=1, head=0))
@@ -269,7 +236,7 @@ def test_patch_opacity_follows_attention(studio):
 
 
 def test_most_attended_patch_can_be_masked(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, layer=1, head=0))
     weights = run_torch(model)[1]["blocks.1.attention.pattern"][0, 0, 0, 1:]
     strongest = weights.argsort(descending=True)[:3].tolist()
@@ -291,14 +258,11 @@ def test_most_attended_patch_can_be_masked(studio):
 
 def is_outlined(page, patch):
     """Whether the left edge of a patch has the colour of attention."""
-    picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
-    across, down = patch_centre(patch)
-    edge = picture.getpixel((int((across - 0.5 / COLUMNS) * picture.width) + 1, int(down * picture.height)))
-    return bool(numpy.abs(numpy.array(edge).astype(int) - RAMP).max() < 30)
+    return bool(numpy.abs(pixel(page, patch, right=-0.5 / COLUMNS, more=1) - RAMP).max() < 30)
 
 
 def test_heads_are_ablated_and_restored(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     switch(page, 1, 2)
     check_shares(page, check_against_torch(page, model, off=[(1, 2)]))
@@ -311,7 +275,7 @@ def test_heads_are_ablated_and_restored(studio):
 
 
 def test_sentence_follows_selected_label(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
@@ -329,7 +293,7 @@ def log_odds(logits, label):
 
 
 def test_most_important_patch_matches_leave_one_out(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     label = made.document["state"]["label"]
     falls = {patch: log_odds(run_torch(model, [patch])[0], label) for patch in range(COUNT)}
@@ -341,13 +305,13 @@ def test_most_important_patch_matches_leave_one_out(studio):
     check_shares(page, check_against_torch(page, model))
     hover(page, worst)
     assert "without it" not in status_text(page)  # it is not shaded again, but what was measured stays known
-    click_tab(page, "what it adds")
+    click_tab(page, "effect of hiding")
     hover(page, worst)
     assert "; without it “" in status_text(page)
 
 
 def test_most_important_head_matches_leave_one_out(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     label = made.document["state"]["label"]
     falls = {
@@ -362,7 +326,7 @@ def test_most_important_head_matches_leave_one_out(studio):
 
 
 def test_try_keeps_four_most_attended_patches(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(with_state(made, shade="attention", layer=1, head=0))
     _, seen = run_torch(model)
     kept = seen["blocks.1.attention.pattern"][0, 0, 0, 1:].topk(4).indices.tolist()
@@ -371,7 +335,7 @@ def test_try_keeps_four_most_attended_patches(studio):
 
 
 def test_link_with_invalid_patches_ignores_them(studio, new_page):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made)
     press_patch(page, 2)
     page.locator("summary", has_text="Share").click()
@@ -386,7 +350,7 @@ def test_link_with_invalid_patches_ignores_them(studio, new_page):
 
 
 def test_model_without_class_token_averages_all_patches(studio):
-    model, made = vit(extra=0)
+    model, made = vit_studio(extra=0)
     page = studio(made)
     check_shares(page, check_against_torch(page, model))
     assert "from all patches in the mean" in sentence(page)
@@ -396,7 +360,7 @@ def test_model_without_class_token_averages_all_patches(studio):
 
 
 def test_open_head_button_shows_full_map(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     page.get_by_role("button", name="Open this head").click()
     wait_until_idle(page)
@@ -406,7 +370,7 @@ def test_open_head_button_shows_full_map(studio):
 
 
 def test_exports_contain_current_results(studio, tmp_path):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made)
     press_patch(page, 6)
     leave(page)
@@ -421,7 +385,7 @@ def test_exports_contain_current_results(studio, tmp_path):
 
 
 def test_phone_layout_fits_window_and_passes_axe(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made, width=400)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert page.locator(".patches canvas").bounding_box()["width"] <= 400
@@ -431,7 +395,7 @@ def test_phone_layout_fits_window_and_passes_axe(studio):
 
 
 def test_touch_hides_patch_and_leaves_no_hover(studio):
-    model, made = vit()
+    model, made = vit_studio()
     page = studio(made, width=400, has_touch=True)
     page.touchscreen.tap(*patch_position(page, 6))
     wait_until_idle(page)
@@ -442,19 +406,16 @@ def test_touch_hides_patch_and_leaves_no_hover(studio):
 
 
 def test_kernel_matches_torch(new_page):
-    model, _ = vit()
-    page = new_page()
+    model, _ = vit_studio()
     live = view.classify_image(model, pixels(), LABELS, kernel=True)
-    with_kernel(page, live, "studios-widget", "state")
-    page.locator(".prediction .bar-row").first.wait_for()
-    wait_until_idle(page)
+    page = open_with_kernel(new_page(), live, ready=".prediction .bar-row")
     press_patch(page, 1)
     assert live.state["hidden_patches"] == [1]
     check_shares(page, run_torch(model, [1])[0].softmax(-1))
 
 
 def test_controls_have_accessible_names(studio):
-    _, made = vit()
+    _, made = vit_studio()
     page = studio(made)
     assert button(page, "Hide every other patch").count() == 1
     name = page.locator(".patches canvas").get_attribute("aria-label")

@@ -18,16 +18,15 @@ from browser import (
     takes,
     wait_until_drawn,
 )
-from example_views import BITE, every_control
+from example_views import BITE, WORDS, attention, every_control, lesson
 from PIL import Image, ImageStat
-from studio_pages import button, with_kernel
+from studio_pages import button, remove_and_restore, with_kernel
 from torch import nn
 
 from tfviz import text, view
 from tfviz.view.figures.formatting import format_number, percent
 
 pytest_plugins = ["browser"]
-WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
 RECORDS = """window.answers = []; window.asked = []; const Own = window.Worker;
 const plain = (outputs) => Object.fromEntries(
     Object.entries(outputs).map(([name, { shape, data }]) => [name, { shape, data: [...data] }]));
@@ -36,21 +35,6 @@ window.Worker = class extends Own {
         if (data.result && data.result.outputs) window.answers.push(plain(data.result.outputs)); }); }
     postMessage(message) { if ("run" in message) window.asked.push(message); super.postMessage(message); } };"""
 READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.results').ariaBusy === 'false'"
-
-
-def attention(words, sharpness):
-    scores = sharpness * words @ words.T
-    shares = scores.softmax(-1)
-    return {"scores": scores, "shares": shares, "mixture": shares @ words}
-
-
-def lesson():
-    drawn = {
-        "scores": view.draw.grid("words", "words"),
-        "shares": view.draw.grid("words", "words", scale="linear"),
-        "mixture": view.draw.arrows("words"),
-    }
-    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn)
 
 
 @pytest.fixture
@@ -617,11 +601,7 @@ def test_hostile_words_are_shown_literally(open_interact):
 
 def test_removed_view_terminates_its_worker(open_interact):
     page = open_interact(lesson())
-    assert len(page.workers) == 1
-    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
-    page.wait_for_timeout(200)
-    assert page.workers == []
-    page.evaluate("document.body.append(view)")
+    remove_and_restore(page)
     page.get_by_label("sharpness").fill("1.1")
     check_outputs(page, attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1)))
 

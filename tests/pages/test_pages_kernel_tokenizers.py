@@ -3,7 +3,16 @@
 import pytest
 import torch
 from browser import plain
-from studio_pages import button, click, randomize_weights, status_text, types, wait_until_idle, with_kernel
+from small_models import randomize_weights
+from studio_pages import (
+    button,
+    click,
+    open_with_kernel,
+    status_text,
+    type_in_editor,
+    types,
+    wait_until_idle,
+)
 from unportable_tokenizers import regex, unigram
 from writing_studios import bars, format_percent, path_of
 
@@ -15,35 +24,23 @@ pytest_plugins = ["browser", "studio_pages"]
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
 
-def open_studio(page, live):
-    with_kernel(page, live, "studios-widget", "state")
-    page.locator(".studio :is(.word, .token)").first.wait_for()
-    wait_until_idle(page)
-    return page
-
-
-def type_prompt(page, text):
-    page.locator(".editor").fill(text)
-    wait_until_idle(page)
-
-
 def test_write_encodes_typed_text_like_python(new_page):
     vocab = SubwordTokenizer(regex())  # others: tests/text/test_tokenizer_export.py
     model = randomize_weights(
         GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
     )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
-    page = open_studio(new_page(), live)
-    type_prompt(page, HOSTILE)
+    page = open_with_kernel(new_page(), live)
+    type_in_editor(page, HOSTILE)
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
     with torch.no_grad():
         logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
     assert vocab.tokens(logits.argmax()[None])[0] in bars(page)
     click(page, *["One token"] * 3)  # this tokenizer lacks nothing of the text
     assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
-    type_prompt(page, "")
+    type_in_editor(page, "")
     assert status_text(page) == "type a text: the model goes on from it"
-    type_prompt(page, "the")
+    type_in_editor(page, "the")
     page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
 
 
@@ -65,18 +62,21 @@ def test_page_is_busy_while_python_encodes(new_page):
     vocab = SubwordTokenizer(unigram())
     model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat", kernel=True)
-    page = open_studio(new_page(), live)
+    page = open_with_kernel(new_page(), live)
     page.evaluate(SLOW_ENCODING)
     types(page, "the dog sat")
     assert live._last[1][0][0].tolist() == vocab.encode("the dog sat").tolist()
 
 
-def test_write_shows_latest_prompt_after_fast_typing(new_page):
+def open_write_studio(page):
     vocab = SubwordTokenizer(regex())
-    live = view.write(
-        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
-    )
-    page = open_studio(new_page(), live)
+    model = randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12))
+    live = view.write(model, vocab, "the", kernel=True)
+    return vocab, live, open_with_kernel(page, live)
+
+
+def test_write_shows_latest_prompt_after_fast_typing(new_page):
+    vocab, live, page = open_write_studio(new_page())
     page.locator(".editor").click()
     page.keyboard.press("Control+End")
     page.keyboard.type(" mat and the dog", delay=1)
@@ -90,7 +90,7 @@ def test_classify_replaces_words_and_matches_torch(new_page):
     vocab = SubwordTokenizer(unigram())
     model = randomize_weights(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
     live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
-    page = open_studio(new_page(), live)
+    page = open_with_kernel(new_page(), live)
     words = page.locator(".word-list .word")
     assert words.all_text_contents() == ["the", "cat", "sat", "on", "the", "mat"]
     words.nth(1).dblclick()
@@ -122,7 +122,7 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
     bert = randomize_weights(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
     left = randomize_weights(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
     live = view.fill(bert, tokenizer, "the cat sat on the mat", masked=1, compare_with=(left, other), kernel=True)
-    page = open_studio(new_page(), live)
+    page = open_with_kernel(new_page(), live)
     ids = live._last[1][0][0].tolist()
     mask, cls, sep = (tokenizer.convert_tokens_to_ids(name) for name in ("<mask>", "<s>", "</s>"))
     assert (ids[0], ids[-1], ids.count(mask) > 0) == (cls, sep, True)
@@ -134,11 +134,7 @@ def test_fill_uses_special_tokens_of_tokenizer(new_page):
 
 
 def test_python_encoding_error_is_shown(new_page):
-    vocab = SubwordTokenizer(regex())
-    live = view.write(
-        randomize_weights(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True
-    )
-    page = open_studio(new_page(), live)
+    _, live, page = open_write_studio(new_page())
     live._tokenizers = []
-    type_prompt(page, "the dog")
+    type_in_editor(page, "the dog")
     assert "there is no tokenizer 0" in status_text(page)

@@ -7,8 +7,9 @@ import pytest
 import torch
 from browser import axe, axe_violations_by_scheme, horizontal_overflow, maps, tabbed
 from example_views import every_control
+from small_models import randomize_weights
 from small_translators import tokenizers, translated
-from studio_pages import click, randomize_weights, switch, types, wait_until_idle, with_state
+from studio_pages import click, switch, types, wait_until_idle, with_state
 from writing_studios import TOKENIZER, gpt, write_studio
 
 from tfviz import view
@@ -181,3 +182,27 @@ def open_tables(page):
     for table in page.locator("summary", has_text=re.compile("^Table$")).all():
         table.click()
     wait_until_idle(page)
+
+
+@pytest.mark.parametrize("kind", ["write", "patch"])
+def test_print_keeps_bars_leaves_out_buttons_and_fits_paper(studio, kind):
+    """A printer leaves out backgrounds, and paper is narrower than the window that a drawing was made for."""
+    make, _ = STUDIOS[kind]
+    page = studio(make())
+    if kind == "write":
+        page.get_by_role("button", name="Open this head ↓").click()
+    wait_until_idle(page)
+    page.emulate_media(media="print")
+    assert page.locator(".bar-row .bar").first.evaluate("bar => getComputedStyle(bar).printColorAdjust") == "exact"
+    buttons = page.locator(".actions, .examples").evaluate_all("all => all.map(one => one.offsetHeight)")
+    assert len(buttons) >= 2
+    assert set(buttons) == {0}
+    overflowing = page.locator(".stage canvas").evaluate_all(
+        """all => all.map((canvas) => {
+          const stage = canvas.closest(".stage");
+          stage.style.width = "300px";
+          return canvas.getBoundingClientRect().width - stage.getBoundingClientRect().width;
+        })"""
+    )
+    assert overflowing
+    assert max(overflowing) <= 0

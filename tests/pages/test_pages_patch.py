@@ -6,19 +6,19 @@ from functools import cache
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
+from small_models import randomize_weights
 from studio_pages import (
     RECORD_ENGINE_JS,
     button,
     click,
     do_try,
+    open_with_kernel,
     opened_link,
-    randomize_weights,
     state,
     status_text,
     tab_to,
     tensor,
     wait_until_idle,
-    with_kernel,
     with_state,
 )
 from unportable_tokenizers import unigram
@@ -284,17 +284,10 @@ def test_svg_contains_both_tables(studio, tmp_path):
 # With a kernel
 
 
-def open_kernel_studio(page, live):
-    with_kernel(page, live, "patching-widget", "state")
-    page.locator(".token").first.wait_for()
-    wait_until_idle(page)
-    return page
-
-
 def test_kernel_fills_tables_with_numbers_of_study_patch(new_page, tmp_path):
     model, _ = patch_studio()
     live = view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=ANSWERS, kernel=True)
-    page = open_kernel_studio(new_page(), live)
+    page = open_with_kernel(new_page(), live, "patching-widget")
     fill(page, RESIDUAL)
     fill(page, HEADS)
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
@@ -308,7 +301,7 @@ def test_kernel_reads_texts_and_answers_by_any_tokenizer(new_page):
     tokenizer = SubwordTokenizer(unigram())
     model = randomize_weights(GPT(len(tokenizer), context=12, layers=1, heads=2, dim=8))
     live = view.patch(model, tokenizer, "the mat", "the sat", kernel=True)
-    page = open_kernel_studio(new_page(), live)
+    page = open_with_kernel(new_page(), live, "patching-widget")
     page.locator(".editor").nth(1).fill("the cat")
     wait_until_idle(page)
     assert status_text(page).startswith("the clean text has 7 tokens and the corrupt one 5")

@@ -25,6 +25,7 @@ from browser import (
     weights,
 )
 from PIL import Image
+from studio_pages import tab_to
 
 from tfviz import view
 from tfviz.look import AttentionMaps
@@ -145,8 +146,7 @@ def test_image_works_by_keyboard_alone(open_view):
     some = vit_maps()
     page = open_view(view.image(some, WHITE))
     page.keyboard.press("Escape")
-    while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
-        page.keyboard.press("Tab")
+    tab_to(page, "canvas")
     wait_until_drawn(page)
     assert read(page)[:2] == ("cls", "cls")
     press(page, "ArrowDown")

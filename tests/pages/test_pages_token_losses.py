@@ -6,9 +6,10 @@ import re
 
 import numpy
 import torch
-from browser import plain
+from browser import plain, takes
 from PIL import Image
-from studio_pages import randomize_weights, switch, wait_until_idle, with_kernel, with_state
+from small_models import randomize_weights
+from studio_pages import open_with_kernel, switch, type_in_editor, wait_until_idle, with_state
 from torch.nn import functional
 from writing_studios import TOKENIZER, write_studio
 
@@ -84,8 +85,7 @@ def test_hovered_token_shows_its_cross_entropy(studio):
 
 def test_text_of_one_token_has_no_bars(studio):
     page = studio(write_studio()[1])
-    page.locator(".editor").fill("a")
-    wait_until_idle(page)
+    type_in_editor(page, "a")
     assert not page.locator(".token-losses").is_visible()
     assert page.locator(".editor.losses").count() == 0
 
@@ -93,8 +93,7 @@ def test_text_of_one_token_has_no_bars(studio):
 def test_tokens_beyond_context_have_no_bars(studio):
     model = randomize_weights(GPT(len(TOKENIZER), context=12, layers=1, heads=2, dim=8))
     page = studio(view.write(model, TOKENIZER, "abc", dtype="float32"))
-    page.locator(".editor").fill("abcdef. " * 3)
-    wait_until_idle(page)
+    type_in_editor(page, "abcdef. " * 3)
     shown = heights(page)
     assert len(shown) == 24
     past = page.locator(".token.past").count()
@@ -105,20 +104,13 @@ def test_tokens_beyond_context_have_no_bars(studio):
 
 def test_svg_contains_bars(studio, tmp_path):
     page = studio(with_state(write_studio()[1], prompt=PROMPT))
-    with page.expect_download() as download:
-        page.locator("summary", has_text="Share").click()
-        page.get_by_role("button", name="SVG").click()
-    download.value.save_as(tmp_path / "one.svg")
-    svg = (tmp_path / "one.svg").read_text(encoding="utf-8")
+    svg = takes(page, "SVG", tmp_path).read_text(encoding="utf-8")
     found = sorted(float(high) for high in re.findall(r'<rect[^>]*height="([0-9.]+)"', svg))
     bars = [14 * high for high in heights(page)[1:].tolist() if 14 * high > 0.5]
     assert all(any(abs(bar - one) < 0.01 for one in found) for bar in bars)
 
 
 def test_kernel_that_sends_last_logits_has_no_bars(new_page):
-    page = new_page()
-    with_kernel(page, view.write(write_studio()[0], TOKENIZER, PROMPT, kernel=True), "studios-widget", "state")
-    page.locator(".studio .token").first.wait_for()
-    wait_until_idle(page)
+    page = open_with_kernel(new_page(), view.write(write_studio()[0], TOKENIZER, PROMPT, kernel=True))
     assert page.locator(".metric").text_content().startswith("Worse than guessing among all 24 letters (")
     assert not page.locator(".token-losses").is_visible()

@@ -4,12 +4,13 @@ import pytest
 import torch
 from browser import goto_view, named, plain, read, status_text, wait_until_drawn
 from studio_pages import button, wait_until_idle
-from writing_studios import TOKENIZER, write_studio
+from writing_studios import TOKENIZER, gpt, write_studio
 
 from tfviz import generate, view
 from tfviz.look import AttentionMaps
 
 pytest_plugins = ["browser", "studio_pages"]
+TAGGING_TIME = 600  # milliseconds after which small maps have their tags
 READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.results')?.ariaBusy !== 'true'"
 
 
@@ -139,6 +140,27 @@ def test_drag_over_picture_scrolls_page(open_on_phone):
     drag(page, page.locator("canvas:visible").first, 0, -120)
     page.wait_for_timeout(300)
     assert page.evaluate("scrollY") > 50
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_tags_take_no_more_than_their_share_of_a_map(new_page, tmp_path, width):
+    """A tag such as "1 back" stands in the corner of a map; on a telephone maps are too small for it."""
+    torch.manual_seed(1)
+    page = new_page(width=width, has_touch=width < 500, is_mobile=width < 500)
+    goto_view(page, view.write(gpt(layers=4), TOKENIZER, "abcabcabc").save(tmp_path / "x.html"))
+    wait_until_idle(page)
+    page.wait_for_timeout(TAGGING_TIME)
+    cells = page.locator(".layer > .cell").evaluate_all(
+        """cells => cells.map((cell) => {
+          const pen = document.createElement("canvas").getContext("2d");
+          pen.font = "12px system-ui, sans-serif";
+          return [pen.measureText(cell.dataset.tag ?? "").width, cell.clientWidth];
+        })"""
+    )
+    assert len(cells) == 12
+    assert all(tag <= 0.75 * side for tag, side in cells)
+    assert all(tag == 0 for tag, side in cells if side < 72)
+    assert (max(tag for tag, _ in cells) > 0) == (width > 500)
 
 
 def test_write_works_by_taps(open_on_phone, tmp_path):

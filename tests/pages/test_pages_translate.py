@@ -18,7 +18,7 @@ from small_translators import (
     translated,
     word,
 )
-from studio_pages import click, do_try, status_text, switch, tensor, wait_until_idle, with_state
+from studio_pages import click, do_try, status_text, switch, tensor, type_in_editor, wait_until_idle, with_state
 from writing_studios import spoken
 
 from tfviz import generate, look, view
@@ -28,11 +28,6 @@ from tfviz.text import train_bpe, train_whole_words
 
 pytest_plugins = ["browser", "studio_pages"]
 SEARCHES = [(1, 0.0), (2, 0.0), (8, 2.0)]  # tests/js/beam-search.test.js has others
-
-
-def type_sentence(page, text):
-    page.locator(".editor").fill(text)
-    wait_until_idle(page)
 
 
 def set_control(page, name, value):
@@ -68,7 +63,7 @@ def test_greedy_and_beam_search_match_python(studio):
     made, shown = translated()
     page = studio(shown)
     sentence = "eight six five four one seven two"
-    type_sentence(page, sentence)
+    type_in_editor(page, sentence)
     for num_beams, length_penalty in SEARCHES:
         set_control(page, "Beam", num_beams)
         set_control(page, "Length penalty", length_penalty)
@@ -336,12 +331,12 @@ def test_hostile_and_unknown_text_is_accepted(studio):
     page = studio(shown)
     markup = ("<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>")
     for text in (*markup, "\0\u202e one \u2066", "one " * 2500):
-        type_sentence(page, text)
+        type_in_editor(page, text)
         assert texts(page)
         assert "cannot show" not in status_text(page)
         assert page.locator(".editor").text_content() == text
     assert "longer than the model reads" in status_text(page)
-    type_sentence(page, "one zebra")
+    type_in_editor(page, "one zebra")
     assert "lacks 1 of these words" in status_text(page)
     assert page.evaluate("window.told.at(-1).run") in ("encode", "decode")
 
@@ -378,7 +373,7 @@ def test_empty_sentence_is_reported(studio):
     )
     how = {"num_beams": 4, "length_penalty": 0.6, "max_new_tokens": LENGTH, "eos": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
-    type_sentence(page, "")
+    type_in_editor(page, "")
     assert status_text(page) == "type a sentence to translate"
 
 
@@ -473,7 +468,7 @@ def test_step_after_finished_translation_restarts(studio):
 def test_saved_page_restores_state(studio, new_page, tmp_path):
     _, shown = translated()
     page = studio(with_state(shown, num_beams=2))
-    type_sentence(page, "five one")
+    type_in_editor(page, "five one")
     page.locator(".written .word").first.click()
     wait_until_idle(page)
     page.locator(".bar-list .bar-row").nth(1).click()

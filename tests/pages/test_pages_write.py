@@ -7,15 +7,20 @@ import struct
 import pytest
 import torch
 from browser import control, goto_view, plain, press, takes
+from small_models import randomize_weights
 from studio_pages import (
     button,
     click,
     do_try,
-    randomize_weights,
+    focused,
+    open_with_kernel,
+    remove_and_restore,
     state,
     status_text,
+    switch,
+    tab_to,
+    type_in_editor,
     wait_until_idle,
-    with_kernel,
     with_state,
 )
 from studio_pages import tensor as numbers
@@ -34,17 +39,6 @@ SAMPLERS = {  # tests/view/test_sampler_in_js.py has the others
     "greedy": {"temperature": 0},
     "both filters": {"temperature": 2.0, "top_k": 7, "top_p": 0.8},
 }
-
-
-def type_prompt(page, text):
-    page.locator(".editor").fill(text)
-    wait_until_idle(page)
-
-
-def switch(page, layer, head):
-    """Switch a head off, or on."""
-    page.get_by_role("button", name=re.compile(f"^head {head} of layer {layer}, o")).press("x")
-    wait_until_idle(page)
 
 
 def sampler_controls(given):
@@ -332,7 +326,7 @@ def test_choosing_another_token_adds_a_branch(studio, tmp_path):
     click(page, STEP, STEP)  # the same numbers are drawn, so that the same branch is walked
     assert shown(page) == first
     assert len(saved_state(page, tmp_path)["tree"]) == 3
-    type_prompt(page, "bad")
+    type_in_editor(page, "bad")
     assert saved_state(page, tmp_path)["tree"] == []
     assert page.locator(".branches").is_hidden()
 
@@ -353,7 +347,7 @@ def test_typing_during_generation_restarts_from_typed_text(studio, tmp_path):
     assert chosen["tree"] == []
     assert begun.startswith("abc")
     assert "d" in begun.removeprefix("abc")  # all that stood there is the prompt now
-    type_prompt(page, "abcde")
+    type_in_editor(page, "abcde")
     for _ in range(7):
         button(page, STEP).click(no_wait_after=True)  # faster than it can write: each counts
     page.wait_for_function(
@@ -483,18 +477,7 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     model, made = write_studio()
     page = studio(made)
 
-    def tab_to(selector):
-        here = "document.activeElement?.shadowRoot?.activeElement"
-        for _ in range(80):
-            if page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector):
-                return
-            page.keyboard.press("Tab")
-        raise AssertionError(f"the tab key does not come to {selector}")
-
-    def focused(selector):
-        return page.evaluate("one => document.activeElement.shadowRoot.activeElement?.matches(one) ?? false", selector)
-
-    tab_to(".editor")
+    tab_to(page, ".editor")
     page.keyboard.press("Control+a")
     page.keyboard.type("face")
     wait_until_idle(page)
@@ -503,27 +486,27 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
         wait_until_idle(page)
         assert len(shown(page)) == length
     assert shown(page) == generate.text(model, TOKENIZER, "face", 2).replace("\n", "⏎")
-    tab_to(".bar-row")
+    tab_to(page, ".bar-row")
     page.keyboard.press("Enter")
     wait_until_idle(page)
     assert len(shown(page)) == 7
-    assert focused(".bar-row")
-    tab_to(".threshold")
+    assert focused(page, ".bar-row")
+    tab_to(page, ".threshold")
     before = bars(page)
     press(page, "ArrowUp", "ArrowUp")
     wait_until_idle(page)
     assert bars(page) != before
-    assert focused(".threshold")
-    tab_to("input[type='range']")
+    assert focused(page, ".threshold")
+    tab_to(page, "input[type='range']")
     before = bars(page)
     press(page, "ArrowLeft", "ArrowLeft")
     assert bars(page) != before
-    tab_to(".head")
+    tab_to(page, ".head")
     press(page, "ArrowRight", "ArrowDown", "x")
     wait_until_idle(page)
     assert page.locator(".cell.off").count() == 1
     assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
-    assert focused(".head")
+    assert focused(page, ".head")
     page.keyboard.press("Enter")
     wait_until_idle(page)
     assert page.locator(".studio-summary b").text_content() == "Layer 1, head 1"
@@ -532,13 +515,13 @@ def test_write_works_by_keyboard_alone(studio, tmp_path):
     assert page.locator(".cell.off").count() == 0
     page.keyboard.press("Alt+b")
     wait_until_idle(page)
-    tab_to(".bar-row")
+    tab_to(page, ".bar-row")
     press(page, "Tab", "Enter")  # not the one that was taken before
     wait_until_idle(page)
-    tab_to(".branches button[aria-pressed='false']")
+    tab_to(page, ".branches button[aria-pressed='false']")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    assert focused(".branches button[aria-pressed='true']")
+    assert focused(page, ".branches button[aria-pressed='true']")
     page.keyboard.press("Alt+r")
     page.wait_for_function("told.length > 20")
     page.keyboard.press("Alt+r")
@@ -557,14 +540,14 @@ def test_unreadable_prompt_keeps_last_result(studio):
         ("abcß", f"{lacks}: what the model says is of the last text that could be read"),
         ("", "type a text: the model goes on from it"),
     ):
-        type_prompt(page, prompt)
+        type_in_editor(page, prompt)
         assert status_text(page) == sentence
         click(page, STEP, RUN)
         assert (shown(page), bars(page)) == (prompt, before)
         assert status_text(page) == sentence
         assert button(page, RUN).is_visible()
         assert dimmed(page) == [True, True, True]
-    type_prompt(page, "abc")
+    type_in_editor(page, "abc")
     assert status_text(page) == ""
     assert dimmed(page) == [False, False, False]
     assert "After “\u2068abc\u2069”" in page.locator(".prediction").text_content()
@@ -584,7 +567,7 @@ LONGER = f"longer than the {CONTEXT} letters that the model reads: it does not s
 
 def test_status_reports_text_beyond_context(studio):
     page = studio(write_studio()[1])
-    type_prompt(page, "abcdefga"[:CONTEXT])
+    type_in_editor(page, "abcdefga"[:CONTEXT])
     assert status_text(page) == ""
     click(page, *[STEP] * 9)
     assert page.locator(".token.past").count()
@@ -644,16 +627,16 @@ def test_opened_head_scrolls_into_view(studio):
 
 def test_hostile_and_long_text_is_shown_as_text(studio):
     page = studio(write_studio()[1])
-    type_prompt(page, SIGNS[:12])
+    type_in_editor(page, SIGNS[:12])
     expected = SIGNS[:12].replace("\u202e", "⟨202E⟩").replace("\0", "␀")
     assert shown(page) == expected
     click(page, STEP, "Back")
     assert page.locator(".editor b").count() == 0
     long = "".join(TOKENIZER.characters[i % len(TOKENIZER)] for i in range(10_000))
-    type_prompt(page, long.replace("\n", "a"))
+    type_in_editor(page, long.replace("\n", "a"))
     assert page.locator(".token:not(.past)").count() == CONTEXT
     assert status_text(page) == LONGER
-    type_prompt(page, "abc")
+    type_in_editor(page, "abc")
     assert status_text(page) == ""
 
 
@@ -793,11 +776,7 @@ def test_thumbnails_show_allowed_cells_in_both_color_schemes(studio):
 def test_csv_contains_bar_probabilities(studio, tmp_path):
     model, made = write_studio()
     page = studio(made)
-    with page.expect_download() as download:
-        page.locator("summary", has_text="Share").click()
-        page.get_by_role("group", name="Save as", exact=True).get_by_role("button", name="CSV").click()
-    download.value.save_as(tmp_path / "x.csv")
-    lines = (tmp_path / "x.csv").read_text("utf-8-sig").splitlines()
+    lines = takes(page, "CSV", tmp_path).read_text("utf-8-sig").splitlines()
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values
     found = torch.tensor([float(line.rpartition(",")[2]) for line in lines[-LIKELIEST:]])
     torch.testing.assert_close(found, shares, rtol=1e-3, atol=1e-5)
@@ -807,11 +786,7 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
     model, made = write_studio()
     page = studio(made)
     click(page, STEP, STEP)
-    assert len(page.workers) == 1
-    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
-    page.wait_for_timeout(200)
-    assert page.workers == []
-    page.evaluate("document.body.append(view)")
+    remove_and_restore(page)
     wait_until_idle(page)
     click(page, STEP)
     assert path_of(saved_state(page, tmp_path)) == list(generate.ids(model, TOKENIZER.encode("abc"), 3))
@@ -824,10 +799,7 @@ def test_removed_studio_stops_worker_and_resumes_when_reattached(studio, tmp_pat
 def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     model, _ = write_studio()
     live = view.write(model, TOKENIZER, "abc", seed=6, kernel=True)
-    page = new_page()
-    with_kernel(page, live, "studios-widget", "state")
-    page.locator(".token").first.wait_for()
-    wait_until_idle(page)
+    page = open_with_kernel(new_page(), live)
     shares = logits(model, "abc")[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     assert list(bars(page).values()) == [format_percent(share) for share in shares]
     click(page, *[STEP] * 5)

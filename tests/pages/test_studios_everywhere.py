@@ -1,12 +1,9 @@
 """Studios in JupyterLab, after papermill, in lesson pages and in nbconvert's HTML, with and without a kernel."""
 
-import subprocess
-import sys
-
 import nbformat
 import pytest
 import torch
-from jupyterlab_server import run_all, run_by_papermill, write
+from jupyterlab_server import nbconverted, run_all, run_by_papermill, write
 from writing_studios import format_percent, spoken
 
 from tfviz.lessons import lesson_page
@@ -204,14 +201,7 @@ def test_studios_match_torch_in_lesson_page_and_those_of_a_kernel_are_static(
 
 
 def test_studios_match_torch_in_plain_nbconvert_html(notebook_folder, chromium, models_scope, expect):
-    command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
-    subprocess.run(command, cwd=notebook_folder, check=True, capture_output=True, timeout=120)
-    with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
-        page, wrong = context.new_page(), []
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        # its formulas ask the network
-        page.goto((notebook_folder / "plain.html").as_uri(), wait_until="domcontentloaded")
+    with nbconverted(notebook_folder, chromium) as page:
         views = page.locator(".tfviz[data-alive]")
         expect(views).to_have_count(len(USES))  # nbconvert leaves out those of a kernel
         use_all_studios(expect, views, models_scope)
-        assert wrong == []

@@ -37,10 +37,13 @@ def multiplying():
         yield st.just(Case("matmul", (drawn(*one), drawn(*other)), close=1e-5))
         yield st.just(Case("matmul", (whole(*one), whole(*other))))
     yield st.just(Case("mm", (drawn(3, 4), drawn(4, 5)), close=1e-5))
+    yield st.just(Case("mm", (whole(3, 4), whole(4, 5))))
     yield st.just(Case("bmm", (drawn(2, 3, 4), drawn(2, 4, 5)), close=1e-5))
     for given in ({}, {"beta": 0.5, "alpha": 2}, {"beta": 0}):
         for start in ((5,), (3, 5), (3, 1)):
             yield st.just(Case("addmm", (drawn(*start), drawn(3, 4), drawn(4, 5)), given, close=1e-5))
+    nothing = torch.full((5,), torch.nan)  # a bias that does not count
+    yield st.just(Case("addmm", (nothing, drawn(3, 4), drawn(4, 5)), {"beta": 0}, close=1e-5))
     for lead in ((), (3,), (2, 0), (2, 3)):
         for bias in (None, drawn(5)):
             yield st.just(Case("linear", (drawn(*lead, 4), drawn(5, 4), bias), close=1e-5))

@@ -5,6 +5,7 @@ from itertools import product
 import torch
 from case_strategies import FULL, SHAPES, along, reductions
 from hypothesis import strategies as st
+from operation_cases import Case
 
 ANY = ("float", "int", "bool")
 
@@ -37,6 +38,9 @@ def reducing():
 
 
 def scanning():
+    yield st.just(Case("softmax.int", (torch.tensor([1e30, 1e30, -1e30]), 0)))
+    yield st.just(Case("log_softmax.int", (torch.tensor([0.0, 200.0]), 0)))
+    yield st.just(Case("cummax", (torch.tensor([1, 3, 3, 2, torch.nan]), 0)))  # of equal ones the last
     for op in ("cumsum", "cumprod"):
         yield along(op, ANY)
     yield along("logcumsumexp")

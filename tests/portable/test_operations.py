@@ -22,6 +22,11 @@ WRONG = [
     (Case("add.Tensor", (X, X.T)), "add.Tensor of [2, 3], [3, 2]: [2, 3] and [3, 2] cannot be broadcast together"),
     (Case("mm", (X, X)), "mm of [2, 3], [2, 3]: [2, 3] and [2, 3] have no common length to sum over"),
     (Case("bmm", (X, X)), "bmm of [2, 3], [2, 3]: both tensors must have 3 axes, not [2, 3] and [2, 3]"),
+    (Case("mm", (X[0], X[0])), "mm of [3], [3]: both tensors must have 2 axes, not [3] and [3]"),
+    (
+        Case("bmm", (X[None], X[:, :, None])),
+        "bmm of [1, 2, 3], [2, 3, 1]: [1, 2, 3] and [2, 3, 1] are not equally many matrices",
+    ),
     (Case("linear", (X, X.T)), "linear of [2, 3], [3, 2]: the weight [3, 2] takes 2 numbers, not 3"),
     (Case("view", (X, [4])), "view of [2, 3]: [2, 3] cannot be reshaped to [4]"),
     (Case("view", (X, [4, -1])), "view of [2, 3]: [2, 3] cannot be reshaped to [4, -1]"),

@@ -1,13 +1,16 @@
 """Models of other libraries for the tests of studies: small, with random but repeatable weights, and their inputs."""
 
+import sys
 from functools import partial
 from typing import NamedTuple
 
 import pytest
+import small_models
 import torch
 from torch import nn
 
 from tfviz import models
+from tfviz.study import patch_sweep
 
 transformers = pytest.importorskip("transformers")
 VOCAB_SIZE = 13
@@ -15,7 +18,9 @@ TEXTS = 3
 IDS = torch.tensor([[3, 5, 8, 2, 9, 4], [3, 7, 8, 1, 9, 10], [6, 5, 1, 2, 12, 4]])
 OTHER = torch.tensor([[3, 5, 11, 2, 9, 4], [3, 2, 8, 1, 9, 10], [6, 5, 1, 7, 12, 4]])
 MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0]])
+DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 SMALL = {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 10}
+gpt = partial(small_models.gpt, VOCAB_SIZE, std=0.3, dim=12, context=8)
 
 
 def config(name, **more):
@@ -30,6 +35,70 @@ def build(kind, settings, dtype=torch.float32):
         is_norm = "norm" in name.lower() or "ln_" in name
         nn.init.normal_(parameter, mean=1.0 if is_norm and name.endswith("weight") else 0.0, std=0.3)
     return model.to(dtype)
+
+
+class ResidualModel(nn.Module):
+    """A pre-norm model whose blocks add to the stream in one of several ways; with "shared", one block runs twice."""
+
+    def __init__(self, how, blocks=2):
+        super().__init__()
+        self.tokens = nn.Embedding(VOCAB_SIZE, 12)
+        made = [ResidualBlock(how) for _ in range(blocks)]
+        self.blocks = nn.ModuleList([made[0], made[0]] if how == "shared" else made)
+        self.norm = nn.LayerNorm(12, bias=how != "checkpoint")
+        self.head = nn.Linear(12, VOCAB_SIZE)
+
+    def forward(self, ids):
+        x = self.tokens(ids)
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x))
+
+
+class ResidualBlock(nn.Module):
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
+        self.before = nn.ModuleList(nn.LayerNorm(12) for _ in range(2))
+        self.mlp = nn.Sequential(nn.Linear(12, 5), nn.GELU(), nn.Linear(5, 12))
+
+    def attended(self, x):
+        normed = self.before[0](x)
+        return self.attention(normed, normed, normed)[0]
+
+    def added(self, x):
+        if self.how == "in place":
+            x += self.attended(x)
+            x += self.mlp(self.before[1](x))
+            return x
+        if self.how == "into parts":  # the stream is added in place to what the parts return
+            attended = self.attended(x)
+            attended += x
+            output = self.mlp(self.before[1](attended))
+            output += attended
+            return output
+        if self.how == "add_":
+            x = x.add_(self.attended(x))
+            return torch.add(x, self.mlp(self.before[1](x)))
+        if self.how == "scaled":
+            x = x + 0.5 * self.attended(x)
+            return x + self.mlp(self.before[1](x)) / 2
+        x = x + self.attended(x)
+        return self.mlp(self.before[1](x)) + x
+
+    def forward(self, x):
+        if self.how == "checkpoint":
+            return torch.utils.checkpoint.checkpoint(self.added, x, use_reentrant=False)
+        return self.added(x)
+
+
+def residual_model(how):
+    torch.manual_seed(4)
+    model = ResidualModel(how).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model
 
 
 class Family(NamedTuple):
@@ -105,6 +174,36 @@ def call(model, prompt):
     """Logits, in float32."""
     output = model(**prompt) if isinstance(prompt, dict) else model(prompt)
     return (output if isinstance(output, torch.Tensor) else output.logits).float()
+
+
+class Shortcut:
+    """A shortcut of patching, which `function` of the module of `kind` chooses."""
+
+    def __init__(self, monkeypatch, kind, function, nothing):
+        self.monkeypatch, self.made = monkeypatch, []
+        self.off = (sys.modules[kind.__module__], function, lambda *_: nothing)
+        made = self.made
+
+        class Noted(kind):
+            def __init__(self, *given):
+                super().__init__(*given)
+                made.append(self)
+
+        monkeypatch.setattr(patch_sweep, kind.__name__, Noted)
+
+    @property
+    def paths(self):
+        """The modules that it took last."""
+        return self.made[-1].paths
+
+    def compared(self, run):
+        """Return the modules that it takes, and what `run` returns with it and without it."""
+        found, paths = run(), self.paths
+        with self.monkeypatch.context() as changed:
+            changed.setattr(*self.off)
+            expected = run()
+        assert self.paths == []
+        return paths, found, expected
 
 
 def first(output):

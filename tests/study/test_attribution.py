@@ -6,7 +6,20 @@ from typing import NamedTuple
 import pytest
 import torch
 from combinations import one_at_a_time
-from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB_SIZE, build, call, config, first, prompts, transformers
+from study_models import (
+    FAMILIES,
+    IDS,
+    MASK,
+    SMALL,
+    VOCAB_SIZE,
+    build,
+    call,
+    config,
+    first,
+    prompts,
+    residual_model,
+    transformers,
+)
 from torch import nn
 
 from tfviz import study
@@ -235,69 +248,11 @@ def test_attribute_supports_half_precision(name, dtype):
     assert half.values.sum().item() == pytest.approx(whole.notes["target"], abs=0.1)
 
 
-class Blocks(nn.Module):
-    """A pre-norm model whose blocks add to the stream in one of several ways."""
-
-    def __init__(self, how, blocks=2):
-        super().__init__()
-        self.tokens = nn.Embedding(VOCAB_SIZE, 12)
-        made = [Block(how) for _ in range(blocks)]
-        self.blocks = nn.ModuleList([made[0], made[0]] if how == "shared" else made)
-        self.norm = nn.LayerNorm(12, bias=how != "checkpoint")
-        self.head = nn.Linear(12, VOCAB_SIZE)
-
-    def forward(self, ids):
-        x = self.tokens(ids)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
-
-
-class Block(nn.Module):
-    def __init__(self, how):
-        super().__init__()
-        self.how = how
-        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
-        self.before = nn.ModuleList(nn.LayerNorm(12) for _ in range(2))
-        self.mlp = nn.Sequential(nn.Linear(12, 5), nn.GELU(), nn.Linear(5, 12))
-
-    def attended(self, x):
-        normed = self.before[0](x)
-        return self.attention(normed, normed, normed)[0]
-
-    def added(self, x):
-        if self.how == "in place":
-            x += self.attended(x)
-            x += self.mlp(self.before[1](x))
-            return x
-        if self.how == "add_":
-            x = x.add_(self.attended(x))
-            return torch.add(x, self.mlp(self.before[1](x)))
-        if self.how == "scaled":
-            x = x + 0.5 * self.attended(x)
-            return x + self.mlp(self.before[1](x)) / 2
-        x = x + self.attended(x)
-        return self.mlp(self.before[1](x)) + x
-
-    def forward(self, x):
-        if self.how == "checkpoint":
-            return torch.utils.checkpoint.checkpoint(self.added, x, use_reentrant=False)
-        return self.added(x)
-
-
-def blocks(how):
-    torch.manual_seed(4)
-    model = Blocks(how).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.4)
-    return model
-
-
 @pytest.mark.parametrize(
     ("how", "frozen"), one_at_a_time(["in place", "add_", "scaled", "plain", "checkpoint"], [True, False])
 )
 def test_attribute_supports_any_residual_addition(how, frozen):
-    model = blocks(how).requires_grad_(not frozen)
+    model = residual_model(how).requires_grad_(not frozen)
     table = attribute(model, IDS, target=difference)
     factor = 0.5 if how == "scaled" else 1.0
     paths = [f"blocks.{layer}.{part}" for layer in range(2) for part in ("attention", "mlp")]
@@ -312,7 +267,7 @@ def test_attribute_supports_any_residual_addition(how, frozen):
 
 @pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain"])
 def test_attribute_to_heads_supports_any_residual_addition(how):
-    model = blocks(how)
+    model = residual_model(how)
     table = attribute(model, IDS, target=difference, each="head")
     kind = Parts(None, None, "norm", "head", (), "")
     share = reference_share(model, kind, stream_of(model, IDS, kind))
@@ -330,7 +285,7 @@ def test_attribute_to_heads_supports_any_residual_addition(how):
 
 
 def test_shared_blocks_work_by_part_but_raise_by_head():
-    model = blocks("shared")
+    model = residual_model("shared")
     table = attribute(model, IDS, target=difference)
     assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
     with pytest.raises(ValueError, match="is computed several times in one run"):

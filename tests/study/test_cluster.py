@@ -2,20 +2,17 @@
 
 import threading
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
-import small_models
 import torch
-from study_models import FAMILIES, VOCAB_SIZE, build
-from torch import nn
+from calls import Calls
+from study_models import DATA, FAMILIES, build, gpt
 
 from tfviz.study import HeadScores, Inputs, aggregate, mean_head_scores
 from tfviz.study.batch_statistics import BatchMeasurement
 from tfviz.study.cluster import BATCHES_PER_THREAD, measure_on_workers
 
 distributed = pytest.importorskip("distributed")
-DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
 
 
 @contextmanager
@@ -29,9 +26,6 @@ def cluster(processes=False, workers=2, threads=1):
 def client():
     with cluster() as running:
         yield running
-
-
-gpt = partial(small_models.gpt, VOCAB_SIZE, std=0.3, dim=12, context=8)
 
 
 def check_equal(found, alone):
@@ -117,20 +111,10 @@ def test_what_a_measure_raises_comes_back(client):
     assert model.training
 
 
-class Locked(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.gpt, self.lock = gpt(), threading.Lock()
-
-    def forward(self, ids):
-        return self.gpt(ids)
-
-
 def test_clients_and_models_that_cannot_be(client):
-    given = {"progress": False, "client": client}
+    given, lock = {"progress": False, "client": client}, threading.Lock()
     with pytest.raises(ValueError, match=r"^model cannot be pickled for the workers: cannot pickle"):
-        aggregate(Locked(), [DATA], HeadScores(), **given)
-    lock = threading.Lock()
+        aggregate(Calls(gpt(), lock=lock), [DATA], HeadScores(), **given)
     with pytest.raises(ValueError, match=r"^measure cannot be pickled for the workers: cannot pickle"):
         aggregate(gpt(), [DATA], lambda seen, inputs: lock.locked(), **given)
     with pytest.raises(TypeError, match=r"client is 'tcp://here:8786'; give a distributed\.Client"):

@@ -1,24 +1,17 @@
 """Statistics over data sets compared with NumPy: in one pass, merged, resumed, and in two processes."""
 
 import copy
-from functools import partial
 
 import numpy
 import pytest
-import small_models
 import torch
-from study_models import FAMILIES, IDS, VOCAB_SIZE, build
+from study_models import DATA, FAMILIES, IDS, VOCAB_SIZE, build, gpt
 from torch import multiprocessing
 from torch.utils.data import DataLoader
 
 from tfviz import models
 from tfviz.study import HeadScores, Statistics, Table, aggregate, resumable_statistics
 from tfviz.study.partial_results import fingerprint
-
-DATA = torch.randint(0, VOCAB_SIZE, (11, 5), generator=torch.Generator().manual_seed(4))
-
-
-gpt = partial(small_models.gpt, VOCAB_SIZE, std=0.3, dim=12, context=8)
 
 
 def first_key(seen, inputs):

@@ -1,5 +1,6 @@
 """Weights of heads from runs on basis vectors, compared with slices of each model's own matrices."""
 
+from collections import OrderedDict
 from functools import partial
 
 import pytest
@@ -325,19 +326,10 @@ def small(name, **more):
     return build(f"{name}ForCausalLM", partial(config, name, **sizes, **more))
 
 
-class Mixed(nn.Module):
+def mixed():
     """Attentions of unlike sizes."""
-
-    def __init__(self):
-        super().__init__()
-        self.tokens = nn.Embedding(VOCAB_SIZE, 6)
-        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(6, heads, 5, batch_first=True) for heads in (2, 3))
-
-    def forward(self, ids):
-        x = self.tokens(ids)
-        for layer in self.layers:
-            x = layer(x)
-        return x
+    layers = (nn.TransformerEncoderLayer(6, heads, 5, batch_first=True) for heads in (2, 3))
+    return nn.Sequential(OrderedDict(tokens=nn.Embedding(VOCAB_SIZE, 6), layers=nn.Sequential(*layers)))
 
 
 REFUSED = {
@@ -374,7 +366,7 @@ REFUSED = {
         r"^decoder\.block\.0\.layer\.1\.EncDecAttention\.key does not come from the input of .*sites='encoder\.",
     ),
     "unlike sizes": (
-        lambda: head_weights(build(Mixed, None)), ValueError,
+        lambda: head_weights(build(mixed, None)), ValueError,
         r"attentions differ in size \(2 heads of 3 for 6 numbers; 3 heads of 2 for 6 numbers\): choose attentions",
     ),
     "a picture is needed": (

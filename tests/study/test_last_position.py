@@ -3,33 +3,18 @@
 import pytest
 import torch
 from combinations import one_at_a_time
-from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
+from study_models import IDS, OTHER, VOCAB_SIZE, Shortcut, family, prompts
 from torch import nn
 
 from tfviz import models, study
-from tfviz.study import last_position, patch_sweep
+from tfviz.study import last_position
 
 METRIC = study.logit_difference([3, 5, 8], [2, 1, 7])
 
 
 @pytest.fixture
-def tried(monkeypatch):
-    """The `LastPosition`s that were made."""
-    made = []
-
-    class Noted(last_position.LastPosition):
-        def __init__(self, *given):
-            super().__init__(*given)
-            made.append(self)
-
-    monkeypatch.setattr(patch_sweep, "LastPosition", Noted)
-    return made
-
-
-def without(monkeypatch, run):
-    with monkeypatch.context() as changed:
-        changed.setattr(last_position, "_following", lambda *_: [])
-        return run()
+def shortcut(monkeypatch):
+    return Shortcut(monkeypatch, last_position.LastPosition, "_following", [])
 
 
 PATHS = {
@@ -41,15 +26,13 @@ PATHS = {
 
 
 @pytest.mark.parametrize(("name", "by"), one_at_a_time(PATHS, ["clean", "corrupt", "zero"]))
-def test_numbers_match_those_of_all_positions(name, by, tried, monkeypatch):
+def test_numbers_match_those_of_all_positions(name, by, shortcut):
     model, _ = family(name)
     clean, corrupt = prompts(name)
     for each in ("head", "head and position"):
         run = lambda: study.patch(model, clean, corrupt, metric=METRIC, source=by, each=each, progress=False)  # noqa: B023, E731
-        found = run()
-        assert tried[-1].paths == PATHS[name]
-        expected = without(monkeypatch, run)
-        assert tried[-1].paths == []
+        paths, found, expected = shortcut.compared(run)
+        assert paths == PATHS[name]
         torch.testing.assert_close(found.values, expected.values, rtol=1e-4, atol=1e-4)
         assert expected.values.abs().max() > 1e-2
     assert not any("forward" in module.__dict__ for module in model.modules())
@@ -78,13 +61,14 @@ class Mixing(nn.Module):
 
 
 @pytest.mark.parametrize("strict", [False, True])
-def test_modules_that_mix_positions_see_all(strict, tried, monkeypatch):
+def test_modules_that_mix_positions_see_all(strict, shortcut):
     model, _ = family("GPT")
     model.blocks[1].feed_forward = Mixing(model.blocks[1].feed_forward, strict)
-    run = lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values  # noqa: E731
-    found = run()
-    assert tried[-1].paths == []
-    torch.testing.assert_close(found, without(monkeypatch, run))
+    paths, found, expected = shortcut.compared(
+        lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values
+    )
+    assert paths == []
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +81,7 @@ def test_modules_that_mix_positions_see_all(strict, tried, monkeypatch):
         ({"source": "gradient"}, METRIC),
     ],
 )
-def test_metrics_and_sites_for_which_all_positions_are_run(more, metric, tried):
+def test_metrics_and_sites_for_which_all_positions_are_run(more, metric, shortcut):
     model = models.GPT(VOCAB_SIZE, layers=2, heads=2, dim=8, context=8).eval()
     study.patch(model, IDS, OTHER, metric=metric, progress=False, **more)
-    assert tried[-1].paths == []
+    assert shortcut.paths == []

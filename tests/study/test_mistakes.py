@@ -16,6 +16,10 @@ def built(name):
     return build(*FAMILIES[name][:2])
 
 
+def patch(model, **more):
+    return study.patch(model, IDS, OTHER, **{"metric": METRIC, "progress": False, **more})
+
+
 def path(model, **more):
     return study.patch_path(model, IDS, OTHER, **{"metric": METRIC, "progress": False, **more})
 
@@ -68,36 +72,31 @@ def test_receiver_glob_matches_its_sites(receivers, same):
     assert set(found.notes["receivers"]) == set(same)
 
 
-@pytest.mark.parametrize("each", ["head", "head and position"])
-def test_heads_of_a_site_without_heads_raise_after_one_run(each):
-    model = built("GPT-2")
-    runs = counted(model)
-    with pytest.raises(ValueError, match="has no heads"):
-        study.patch(model, IDS, OTHER, metric=METRIC, sites="transformer.h.?", each=each, progress=False)
-    assert len(runs) == 1
+HEADLESS = {"sites": "transformer.h.?"}
+TOKENS = {"each": "position", "tokens": ["a", "b"]}
 
 
 @pytest.mark.parametrize(
-    ("more", "by"),
-    one_at_a_time(
-        [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, {"each": "position", "tokens": ["a"]}],
-        ["clean", "corrupt"],
-    ),
+    ("call", "more", "says"),
+    [
+        *((patch, {**HEADLESS, "each": each}, "has no heads") for each in ("head", "head and position")),
+        *(
+            (patch, {**TOKENS, "source": source}, "there are 2 tokens and 6 positions")
+            for source in ("clean", "corrupt", "zero", "gradient")
+        ),
+        *(
+            (path, {**more, "source": source}, "has no head 4; it has 4|there are 2 tokens and 6 positions")
+            for more, source in one_at_a_time(
+                [{"receivers": {QUERY: 4}}, {"senders": {"*.output_heads": 4}}, TOKENS], ["clean", "corrupt"]
+            )
+        ),
+    ],
 )
-def test_heads_and_tokens_are_checked_after_one_run(more, by):
+def test_heads_and_tokens_are_checked_after_one_run(call, more, says):
     model = built("GPT-2")
     runs = counted(model)
-    with pytest.raises(ValueError, match=r"has no head 4; it has 4|there are 1 tokens and 6 positions"):
-        path(model, source=by, **more)
-    assert len(runs) == 1
-
-
-@pytest.mark.parametrize("by", ["clean", "corrupt", "zero", "gradient"])
-def test_number_of_tokens_is_checked_after_one_run(by):
-    model = built("GPT-2")
-    runs = counted(model)
-    with pytest.raises(ValueError, match="there are 2 tokens and 6 positions"):
-        study.patch(model, IDS, OTHER, metric=METRIC, source=by, each="position", tokens=["a", "b"], progress=False)
+    with pytest.raises(ValueError, match=says):
+        call(model, **more)
     assert len(runs) == 1
 
 

@@ -1,6 +1,7 @@
 """Activation patching compared with a loop of plain PyTorch hooks, one run for each patch."""
 
 import itertools
+from collections import OrderedDict
 from functools import partial
 
 import pytest
@@ -21,6 +22,7 @@ from study_models import (
     family,
     prompts,
     recorded,
+    residual_model,
     run,
     score,
 )
@@ -228,50 +230,9 @@ def test_resume_rejects_unrelated_files(tmp_path):
         patch(model, IDS, OTHER, metric=score, progress=False, resume=file)
 
 
-class InPlace(nn.Module):
-    """Blocks that add the stream to what their parts return, in place."""
-
-    def __init__(self):
-        super().__init__()
-        self.tokens = nn.Embedding(VOCAB_SIZE, 12)
-        self.blocks = nn.ModuleList(AddsInPlace() for _ in range(2))
-        self.norm = nn.LayerNorm(12)
-        self.head = nn.Linear(12, VOCAB_SIZE, bias=False)
-
-    def forward(self, ids):
-        x = self.tokens(ids)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(x))
-
-
-class AddsInPlace(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(12, 3, batch_first=True)
-        self.norms = nn.ModuleList(nn.LayerNorm(12) for _ in range(2))
-        self.mlp = nn.Sequential(nn.Linear(12, 5), nn.GELU(), nn.Linear(5, 12))
-
-    def forward(self, x):
-        normed = self.norms[0](x)
-        attended = self.attention(normed, normed, normed)[0]
-        attended += x
-        output = self.mlp(self.norms[1](attended))
-        output += attended
-        return output
-
-
-def in_place(frozen=False):
-    torch.manual_seed(2)
-    model = InPlace().eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return model.requires_grad_(not frozen)
-
-
 @pytest.mark.parametrize(("by", "frozen"), one_at_a_time(["gradient", "clean", "corrupt", "mean"], [True, False]))
 def test_patching_in_place_streams_matches_reference(by, frozen):
-    model = in_place(frozen)
+    model = residual_model("into parts").requires_grad_(not frozen)
     for part in ("", ".attention", ".mlp"):
         table = patch(model, IDS, OTHER, metric=score, sites=f"blocks.?{part}", source=by, progress=False)
         modules = [f"blocks.{layer}{part}" for layer in range(2)]
@@ -304,6 +265,13 @@ def test_patch_rejects_heads_of_shared_blocks():
     torch.testing.assert_close(whole[None], expected, rtol=0, atol=1e-4)
 
 
+def encoder():
+    """PyTorch's encoder between an embedding and a head."""
+    tokens, head = nn.Embedding(VOCAB_SIZE, 12), nn.Linear(12, VOCAB_SIZE)
+    layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(12, 4, 10, batch_first=True), 2)
+    return nn.Sequential(OrderedDict(tokens=tokens, encoder=layers, head=head))
+
+
 def test_patching_mixtral_and_torch_encoder_matches_reference():
     mixtral = build(
         "MixtralForCausalLM",
@@ -317,32 +285,19 @@ def test_patching_mixtral_and_torch_encoder_matches_reference():
         modules = [f"model.layers.{layer}.self_attn.o_proj" for layer in range(2)]
         prompts = {"input_ids": IDS}, {"input_ids": OTHER}
         assert_matches(table, reference(mixtral, *prompts, modules, 4, by, "head", "input"))
-    encoder = build(Encoder, None)
+    model = build(encoder, None)
     for by in ("clean", "mean", "gradient"):
-        table = patch(encoder, IDS, OTHER, metric=score, sites="encoder.layers.?", source=by, progress=False)
+        table = patch(model, IDS, OTHER, metric=score, sites="encoder.layers.?", source=by, progress=False)
         modules = [f"encoder.layers.{layer}" for layer in range(2)]
-        assert_matches(table, reference(encoder, IDS, OTHER, modules, None, by, "position", "output"))
-        heads = patch(encoder, IDS, OTHER, metric=score, source=by, progress=False)
+        assert_matches(table, reference(model, IDS, OTHER, modules, None, by, "position", "output"))
+        heads = patch(model, IDS, OTHER, metric=score, source=by, progress=False)
         assert heads.values.shape == (2, 4)
-    all_heads = patch(encoder, IDS, OTHER, metric=score, sites="*.self_attn", progress=False)
+    all_heads = patch(model, IDS, OTHER, metric=score, sites="*.self_attn", progress=False)
     assert all_heads.values.abs().max() > 1e-3
 
 
-class Encoder(nn.Module):
-    """PyTorch's encoder between an embedding and a head."""
-
-    def __init__(self):
-        super().__init__()
-        self.tokens, self.head = nn.Embedding(VOCAB_SIZE, 12), nn.Linear(12, VOCAB_SIZE)
-        layer = nn.TransformerEncoderLayer(12, 4, 10, batch_first=True)
-        self.encoder = nn.TransformerEncoder(layer, 2)
-
-    def forward(self, ids):
-        return self.head(self.encoder(self.tokens(ids)))
-
-
 def test_patching_compiled_model_matches_eager():
-    model = build(Encoder, None)
+    model = build(encoder, None)
     expected = patch(model, IDS, OTHER, metric=score, progress=False).values
     compiled = torch.compile(model, backend="eager")
     with torch.no_grad():

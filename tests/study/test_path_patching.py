@@ -207,28 +207,6 @@ def test_frozen_mlps_give_the_direct_effect(gpt2):
                 torch.testing.assert_close(table.values[layer, head].double(), expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"receivers": {"transformer.h.2.attn.query": 9}}, ValueError, "has no head 9; it has 4"),
-        ({"receivers": {"transformer.h.2": 1}}, ValueError, "without heads"),
-        ({"receivers": "transformer.h.7.attn.query"}, LookupError, "no site matches"),
-        ({"senders": {"transformer.h.1.attn.output_heads": [0, 4]}}, ValueError, "has no head 4; it has 4"),
-        ({"senders": {"transformer.h.1.mlp": 0}}, ValueError, "without heads"),
-        (
-            {"senders": {"*.output_heads": 0}, "each": "position"},
-            ValueError,
-            "each is 'position', and heads are named",
-        ),
-        ({"source": "zero"}, ValueError, "source is 'zero'"),
-        ({"each": "position", "tokens": ["a"]}, ValueError, "1 tokens and 7 positions"),
-    ],
-)
-def test_invalid_arguments_raise(gpt2, arguments, error, message):
-    with pytest.raises(error, match=message):
-        study.patch_path(gpt2, CLEAN, CORRUPT, metric=METRIC, progress=False, **arguments)
-
-
 RECEIVER = {"transformer.h.2.attn.query": [1, 3]}
 
 

@@ -4,33 +4,18 @@ import functools
 
 import pytest
 import torch
-from study_models import IDS, OTHER, VOCAB_SIZE, family, prompts
+from study_models import IDS, OTHER, VOCAB_SIZE, Shortcut, family, prompts
 from torch import nn
 
 from tfviz import models, study
-from tfviz.study import patch_sweep, token_logits
+from tfviz.study import token_logits
 
 METRIC = study.logit_difference([3, 5, 8], [2, 1, 7])
 
 
 @pytest.fixture
-def tried(monkeypatch):
-    """The `TokenLogits` that were made."""
-    made = []
-
-    class Noted(token_logits.TokenLogits):
-        def __init__(self, *given):
-            super().__init__(*given)
-            made.append(self)
-
-    monkeypatch.setattr(patch_sweep, "TokenLogits", Noted)
-    return made
-
-
-def without(monkeypatch, run):
-    with monkeypatch.context() as changed:
-        changed.setattr(token_logits, "_output_projection", lambda *_: "")
-        return run()
+def shortcut(monkeypatch):
+    return Shortcut(monkeypatch, token_logits.TokenLogits, "_output_projection", "")
 
 
 @pytest.mark.parametrize(
@@ -38,15 +23,13 @@ def without(monkeypatch, run):
     [("GPT-2", "lm_head"), ("Llama", "lm_head"), ("BERT", "cls.predictions.decoder"), ("T5", "lm_head"), ("GPT", "")],
 )
 @pytest.mark.parametrize("metric", [METRIC, study.logit(torch.tensor(4), position=2)])
-def test_numbers_are_those_of_all_logits(name, path, metric, tried, monkeypatch):
+def test_numbers_are_those_of_all_logits(name, path, metric, shortcut):
     model, _ = family(name)
     clean, corrupt = prompts(name)
     sites = "decoder.*.SelfAttention.output_heads" if name == "T5" else None
     run = lambda: study.patch(model, clean, corrupt, metric=metric, sites=sites, progress=False)  # noqa: E731
-    found = run()
-    assert tried[-1].paths == ([path] if path else [])
-    expected = without(monkeypatch, run)
-    assert tried[-1].paths == []
+    paths, found, expected = shortcut.compared(run)
+    assert paths == ([path] if path else [])
     torch.testing.assert_close(found.values, expected.values, rtol=1e-4, atol=1e-4)
     assert expected.values.abs().max() > 1e-2
     assert found.notes == expected.notes
@@ -94,25 +77,27 @@ def wrapped():
         (lambda model: model, METRIC, {"source": "gradient"}),
     ],
 )
-def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, tried, monkeypatch):
+def test_models_and_metrics_that_need_all_logits_have_them(wrap, metric, more, shortcut):
     model = wrap(family("GPT-2")[0])
-    run = lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False, **more).values  # noqa: E731
-    found = run()
-    assert tried[-1].paths == []
-    torch.testing.assert_close(found, without(monkeypatch, run))
+    paths, found, expected = shortcut.compared(
+        lambda: study.patch(model, IDS, OTHER, metric=metric, progress=False, **more).values
+    )
+    assert paths == []
+    torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize(
     "blocks", [lambda *parts: nn.ModuleList(parts), nn.Sequential]
 )  # with and without blocks that can be skipped
-def test_maps_inside_of_blocks_give_all_outputs(blocks, tried, monkeypatch):
+def test_maps_inside_of_blocks_give_all_outputs(blocks, shortcut):
     torch.manual_seed(0)
     model = models.GPT(VOCAB_SIZE, layers=2, heads=1, dim=VOCAB_SIZE, context=8).eval()
     model.blocks = blocks(*model.blocks)
-    run = lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values  # noqa: E731
-    found = run()
-    assert tried[-1].paths == []
-    torch.testing.assert_close(found, without(monkeypatch, run))
+    paths, found, expected = shortcut.compared(
+        lambda: study.patch(model, IDS, OTHER, metric=METRIC, progress=False).values
+    )
+    assert paths == []
+    torch.testing.assert_close(found, expected)
 
 
 def test_token_outside_the_vocabulary_raises():

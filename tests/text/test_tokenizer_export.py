@@ -5,7 +5,7 @@ import json
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from unportable_tokenizers import TEXTS as FOREIGN_TEXTS
-from unportable_tokenizers import fallback, regex, unigram
+from unportable_tokenizers import changed, fallback, regex, unigram
 
 from tfviz.text import (
     ByteTokenizer,
@@ -55,54 +55,38 @@ def test_spec_stores_character_sets_as_run_lengths():
     assert tokenizer_export._lower_case()["runs"][:4] == [65, 26, 1, 32]
 
 
-def changed(vocab=PIECES, **parts):
-    tokenizer = Tokenizer.from_str(vocab.backend_tokenizer.to_str())
-    for name, part in parts.items():
-        setattr(tokenizer, name, part)
-    return SubwordTokenizer(tokenizer)
-
-
-def with_added(token):
-    tokenizer = Tokenizer.from_str(PAIRS.backend_tokenizer.to_str())
-    tokenizer.add_tokens([token])
-    return SubwordTokenizer(tokenizer)
-
-
-def padded():
-    vocab = changed()
-    vocab.backend_tokenizer.enable_padding()
-    return vocab
-
-
-def truncated():
-    vocab = changed()
-    vocab.backend_tokenizer.enable_truncation(9)
+def told(vocab, method, *given):
+    """A copy of a tokenizer, of which the library's method was called."""
+    vocab = changed(vocab)
+    getattr(vocab.backend_tokenizer, method)(*given)
     return vocab
 
 
 REFUSED = {
-    "its normalizer is NFC; make it with text.train_bpe": lambda: changed(normalizer=normalizers.NFC()),
+    "its normalizer is NFC; make it with text.train_bpe": lambda: changed(PIECES, normalizer=normalizers.NFC()),
     "its normalizer is Replace": lambda: changed(
-        normalizer=normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("a", "b")])
+        PIECES, normalizer=normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("a", "b")])
     ),
     "its pre_tokenizer is None": lambda: SubwordTokenizer(Tokenizer(models.BPE())),
-    "its pre_tokenizer is Digits": lambda: changed(pre_tokenizer=pre_tokenizers.Digits()),
-    "its pre_tokenizer Split has pattern": lambda: changed(pre_tokenizer=pre_tokenizers.Split("a", "isolated")),
+    "its pre_tokenizer is Digits": lambda: changed(PIECES, pre_tokenizer=pre_tokenizers.Digits()),
+    "its pre_tokenizer Split has pattern": lambda: changed(PIECES, pre_tokenizer=pre_tokenizers.Split("a", "isolated")),
     "its pre_tokenizer ByteLevel has add_prefix_space = True": lambda: changed(
         PAIRS, pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)
     ),
-    "its decoder is BPEDecoder": lambda: changed(decoder=decoders.BPEDecoder()),
+    "its decoder is BPEDecoder": lambda: changed(PIECES, decoder=decoders.BPEDecoder()),
     "its model is Unigram": lambda: changed(
-        model=models.Unigram([(token, 0.0) for token in subwords.SPECIAL_TOKENS], 1)
+        PIECES, model=models.Unigram([(token, 0.0) for token in subwords.SPECIAL_TOKENS], 1)
     ),
-    "no token has the id 7": lambda: changed(model=models.Unigram([("a", 0.0)], 0)),
-    "its model BPE follows the pre_tokenizer BertPreTokenizer": lambda: changed(model=models.BPE()),
+    "no token has the id 7": lambda: changed(PIECES, model=models.Unigram([("a", 0.0)], 0)),
+    "its model BPE follows the pre_tokenizer BertPreTokenizer": lambda: changed(PIECES, model=models.BPE()),
     "its model BPE has dropout = 0.5": lambda: changed(PAIRS, model=models.BPE(dropout=0.5)),
     "it lacks 256 of the 256 bytes": lambda: changed(PAIRS, model=models.BPE()),
-    r"unknown token, '\[UNK\]', is not in its": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
-    "the added token 'dog' is not a special one": lambda: with_added(AddedToken("dog", special=False)),
-    "it has padding; take that away with tokenizer.no_padding": padded,
-    "it has truncation; take that away with tokenizer.no_truncation": truncated,
+    r"unknown token, '\[UNK\]', is not in its": lambda: changed(
+        PIECES, model=models.WordPiece({"a": 7}, unk_token="[UNK]")
+    ),
+    "the added token 'dog' is not a special one": lambda: told(PAIRS, "add_tokens", [AddedToken("dog", special=False)]),
+    "it has padding; take that away with tokenizer.no_padding": lambda: told(PIECES, "enable_padding"),
+    "it has truncation; take that away with tokenizer.no_truncation": lambda: told(PIECES, "enable_truncation", 9),
 }
 
 

@@ -1,13 +1,13 @@
 """`view.classify_image` without a browser: documents, programs, patch grids and input checks."""
 
-import re
-from functools import cache
-
 import numpy
 import pytest
 import torch
 from PIL import Image
+from small_models import ViT, vit, without_patches
+from small_models import vit_pixels as pixels
 from torch import nn
+from widgets import ask_widget
 
 from tfviz import look, view
 from tfviz.view.studio.image_requirements import patched_pixels
@@ -17,63 +17,8 @@ LABELS = ["cat", "dog", "sea"]
 SITES = ["blocks.0.attention", "blocks.1.attention"]
 
 
-class Block(nn.Module):
-    def __init__(self, dim, heads):
-        super().__init__()
-        self.attention = nn.MultiheadAttention(dim, heads, batch_first=True)
-        self.forward_part = nn.Sequential(nn.Linear(dim, 2 * dim), nn.GELU(), nn.Linear(2 * dim, dim))
-
-    def forward(self, x):
-        x = x + self.attention(x, x, x, need_weights=False)[0]
-        return x + self.forward_part(x)
-
-
-class ViT(nn.Module):
-    """In plain torch, for pictures of 6 x 8 pixels: 3 x 4 patches of 2 x 2, with `extra` tokens before them."""
-
-    def __init__(self, classes=3, extra=1, layers=2, heads=3, dim=12):
-        super().__init__()
-        self.extra = nn.Parameter(torch.randn(1, extra, dim))
-        self.embed = nn.Conv2d(3, dim, 2, 2)
-        self.positions = nn.Parameter(torch.randn(1, extra + 12, dim))
-        self.blocks = nn.ModuleList([Block(dim, heads) for _ in range(layers)])
-        self.head = nn.Linear(dim, classes)
-
-    def forward(self, pixels):
-        patches = self.embed(pixels).flatten(2).mT
-        x = torch.cat([self.extra.expand(len(pixels), -1, -1), patches], 1) + self.positions
-        for block in self.blocks:
-            x = block(x)
-        return self.head(x[:, 0])
-
-
-@cache
-def vit(**sizes):
-    torch.manual_seed(3)
-    model = ViT(**sizes).eval()
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=0.4)
-    return model
-
-
-@cache
-def pixels():
-    return torch.randn(3, 6, 8, generator=torch.Generator().manual_seed(1))
-
-
 def image_studio(**given):
     return view.classify_image(**{"model": vit(), "pixels": pixels(), "labels": LABELS, "dtype": "float32", **given})
-
-
-def hide_patches(hidden):
-    """By hand: each channel of a hidden patch of 2 x 2 pixels is the mean of that channel."""
-    by_hand = pixels().clone()
-    for patch in hidden:
-        row, column = divmod(patch, 4)
-        for channel in range(3):
-            by_hand[channel, 2 * row : 2 * row + 2, 2 * column : 2 * column + 2] = pixels()[channel].mean()
-    return by_hand[None]
 
 
 def test_document_contains_prediction_and_patch_grid():
@@ -96,10 +41,10 @@ def test_program_matches_model_with_hidden_patches(hidden):
     patched = patched_pixels(vit(), pixels()[None], None)
     mask = torch.zeros(12, dtype=torch.bool)
     mask[hidden] = True
-    torch.testing.assert_close(patched.without(mask), hide_patches(hidden))
+    torch.testing.assert_close(patched.without(mask), without_patches(pixels(), hidden)[None])
     live = image_studio(kernel=True)
     outputs = live._programs["read"](mask)["logits"]
-    torch.testing.assert_close(outputs, vit()(hide_patches(hidden)).detach(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(outputs, vit()(without_patches(pixels(), hidden)[None]).detach(), rtol=0, atol=1e-5)
 
 
 def test_pixels_are_stored_exactly_with_weights():
@@ -153,16 +98,11 @@ def test_figure_picture_shows_image_and_sorted_probabilities():
 def test_kernel_matches_model_and_saves_static_view():
     live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers))
     off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
-    live._on_message(
-        live, {"id": 1, "run": "read", "inputs": [["hidden", [12], hidden]], "edits": off, "capture": True}, []
-    )
-    ((content, buffers),) = sent
+    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], edits=off, capture=True)
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
-        expected = vit()(hide_patches([2, 7]))[0]
+        expected = vit()(without_patches(pixels(), [2, 7])[None])[0]
     torch.testing.assert_close(
         torch.frombuffer(bytearray(buffers[0]), dtype=torch.float32), expected, rtol=0, atol=1e-5
     )
@@ -170,32 +110,6 @@ def test_kernel_matches_model_and_saves_static_view():
     assert "without 2 patches" in left.summary
     assert left.document["parts"][0]["rows"][:2] == ["cls", "(0,0)"]
     assert "a model in Python computed this" in left.document["note"]
-
-
-WRONG = [
-    ({"pixels": torch.rand(6, 8)}, "pixels has the shape [6, 8]; give one picture, [channel, height, width]"),
-    ({"pixels": torch.rand(2, 3, 6, 8)}, "pixels has the shape [2, 3, 6, 8]; give one picture"),
-    ({"pixels": torch.zeros(3, 6, 8, dtype=torch.uint8)}, "pixels are torch.uint8; give floats"),
-    ({"pixels": torch.full((3, 6, 8), torch.nan)}, "pixels holds numbers that are not finite"),
-    ({"pixels": torch.rand(1, 6, 8)}, "ViT cannot read pixels of the shape [1, 1, 6, 8]: "),
-    ({"pixels": torch.rand(3, 10, 8)}, "ViT cannot read pixels of the shape [1, 3, 10, 8]: "),
-    ({"labels": ["a", "b"]}, "labels has 2 names, and for one picture the model returns numbers of the shape [1, 3]"),
-    ({"labels": ["a", "b", "b"]}, "with a duplicate"),
-    ({"grid": (2, 5)}, "the patches of ViT cannot be found: its 13 tokens fit no 2 × 5 patches of 6 × 8 pixels"),
-    ({"grid": (0, 5)}, "grid[0] is 0"),
-    ({"model": nn.Sequential(nn.Flatten(), nn.Linear(144, 3))}, "no attention was captured in it; give a vision"),
-    ({"model": nn.Flatten()}, "Flatten has no weights"),
-    ({"image": Image.new("RGB", (60, 60))}, "image is 60 × 60, and the model's pixels 8 × 6"),
-    ({"max_bytes": 100}, "bytes in a page, max_bytes is 100"),
-    ({"dtype": "float8"}, "dtype is 'float8'"),
-    ({"examples": {"x": {"text": "a"}}}, "examples['x'] sets text; it can set head, hidden_patches, "),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("given", "says"), WRONG, ids=[says for _, says in WRONG])
-def test_invalid_arguments_raise(given, says):
-    with pytest.raises(ValueError, match=re.escape(says)):
-        image_studio(**given)
 
 
 def test_model_without_patch_grid_raises():

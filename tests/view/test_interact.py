@@ -7,9 +7,11 @@ from inspect import Parameter
 import numpy
 import pytest
 import torch
+from example_views import WORDS, attention, lesson
 from matplotlib.figure import Figure
 from PIL import Image
 from torch import nn
+from widgets import ask_widget
 
 from tfviz import text, view
 from tfviz.portable.program import serialize_programs
@@ -23,22 +25,6 @@ from tfviz.view.spec import Scale, round_up
 
 pytest_plugins = ["node"]
 NONE = Parameter.empty
-WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
-
-
-def attention(words, sharpness):
-    scores = sharpness * words @ words.T
-    shares = scores.softmax(-1)
-    return {"scores": scores, "shares": shares, "mixture": shares @ words}
-
-
-def lesson(**more):
-    drawn = {
-        "scores": view.draw.grid("words", "words"),
-        "shares": view.draw.grid("words", "words", scale="linear"),
-        "mixture": view.draw.arrows("words"),
-    }
-    return view.interact(attention, words=view.controls.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
 
 
 def scaled(x, times=2.0, plus=1):
@@ -416,80 +402,14 @@ def unexportable(x):
     return x if x.sum() > 0 else -x
 
 
-PAIR = view.controls.cells([1.0, 2.0])
-
-
-def interact_with(drawing, x=PAIR):
-    return view.interact(scaled, x=x, draw={"output": drawing})
-
-
-WRONG = [
-    (lambda: view.interact(scaled, y=(0.0, 1.0)), TypeError, r"scaled takes no y; it takes x, times, plus"),
-    (lambda: view.interact(scaled), TypeError, "scaled needs x: give a control"),
-    (lambda: view.interact(lambda: torch.ones(2)), TypeError, "function has no control"),
-    (lambda: view.interact(scaled, x="abc"), TypeError, r"x is 'abc'; give \(low, high"),
-    (lambda: view.interact(scaled, x=torch.ones(2)), TypeError, r"x is a tensor of shape \[2\]; give \(low"),
-    (lambda: view.interact(scaled, x=(1.0, 1.0)), ValueError, "from a smaller number to a larger"),
-    (lambda: view.interact(scaled, x=(0.0, math.inf)), ValueError, "from a smaller number"),
-    (lambda: view.interact(scaled, x=(0.0, 1.0, 0.0)), ValueError, "the step must be above 0"),
-    (lambda: view.interact(scaled, x=[]), ValueError, "x is an empty menu"),
-    (
-        lambda: view.interact(unexportable, x=(0.0, 1.0)),
-        ValueError,
-        "cannot be exported: .*torch.where.*with kernel=True",
-    ),
-    (lambda: view.interact(scaled, x=PAIR, draw={"y": view.draw.number()}), LookupError, "draw names y; .* output"),
-    (lambda: interact_with(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
-    (lambda: interact_with(view.draw.bars("y")), LookupError, "the controls that have words: x"),
-    (lambda: interact_with(view.draw.bars(["a"])), ValueError, "rows of output has 1 words, for 2 rows"),
-    (lambda: interact_with(view.draw.arrows()), ValueError, r"arrows draws \[word, 2\]"),
-    (lambda: view.interact(lambda x: x * torch.ones(2, 2, 2, 2), x=PAIR), ValueError, r"\[2, 2, 2, 2\]: return a part"),
-    (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
-    (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
-    (lambda: view.interact(lambda x, on: x if on else {"a": x}, x=PAIR, on=True), ValueError, "for other choices a"),
-    (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give "),
-    (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
-    (lambda: view.draw.graph(positions=torch.ones(3)), ValueError, r"positions has the shape \[3\]"),
-    (lambda: view.controls.points({}), ValueError, "pairs by name"),
-    (lambda: view.controls.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
-    (lambda: view.controls.points({"a": (1, math.nan)}), ValueError, "holds nan"),
-    (lambda: view.controls.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
-    (lambda: view.controls.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
-    (lambda: view.controls.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 labels, the cells have 2 rows"),
-    (lambda: view.controls.text("a", "abc"), TypeError, "tokenizer is a str; give one of tfviz.text"),
-    (
-        lambda: view.controls.text("abc", text.ByteTokenizer(), max_tokens=2),
-        ValueError,
-        "text has 3 tokens, and max_tokens is 2",
-    ),
-    (lambda: view.controls.order(["a"]), ValueError, "2 words at least"),
-    (lambda: view.controls.angle(math.inf), ValueError, "start is inf"),
-]
-
-
-@pytest.mark.parametrize(("make", "error", "says"), WRONG)
-def test_invalid_arguments_raise(make, error, says):
-    with pytest.raises(error, match=says):
-        make()
-
-
 def test_error_of_the_function_propagates():
     with pytest.raises(RuntimeError, match="must match the size"):
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
 
 
-def ask_kernel(live, **question):
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._on_message(live, {"id": "7", **question}, [])
-    ((content, buffers),) = sent
-    assert content["id"] == "7"
-    return content, buffers
-
-
 def test_kernel_reports_integers_beyond_32_bits():
     live = view.interact(lambda x: torch.tensor(2**40), x=(0.0, 1.0), kernel=True)
-    content, _ = ask_kernel(live, values={"x": 0.5})
+    content, _ = ask_widget(live, values={"x": 0.5})
     assert content["error"].startswith("ValueError: output holds integers past 32 bits")
 
 
@@ -497,7 +417,7 @@ def test_kernel_runs_function_that_cannot_be_exported():
     live = view.interact(unexportable, x=(-1.0, 1.0), kernel=True, examples={"The end": {"x": 1.0}})
     assert live.document["examples"] == [["The end", {"x": 1.0}]]
     assert live.values == {"x": 0.0}
-    content, (data,) = ask_kernel(live, values={"x": -0.5})
+    content, (data,) = ask_widget(live, values={"x": -0.5})
     told = content["results"]["output"]
     assert (told["shape"], told["dtype"]) == ([], "float32")
     assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
@@ -520,9 +440,9 @@ def test_kernel_reports_exceptions_and_rejects_invalid_values():
         return x + y
 
     live = view.interact(breaks, x=(0.0, 1.0), y=[1, 2], kernel=True)
-    assert ask_kernel(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
-    assert "error" in ask_kernel(live, values="nonsense")[0]
-    page = ask_kernel(live, page=True)[1][0].decode()
+    assert ask_widget(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
+    assert "error" in ask_widget(live, values="nonsense")[0]
+    page = ask_widget(live, page=True)[1][0].decode()
     assert page.startswith("<!doctype html>")
     for wrong in ({"x": 0.5}, {"x": "a", "y": 0}, {"x": 0.5, "y": 9}):
         with pytest.raises(Exception, match=r"values has|cannot be"):

@@ -48,31 +48,6 @@ def test_the_picture_of_a_mask_has_the_words_of_the_page():
     assert labels == [WORDS, WORDS] == [shown.document["cols"], shown.document["rows"]]
 
 
-TABLE = torch.ones(5, 5, dtype=torch.bool)
-WRONG_MASKS = [
-    (lambda: view.masks({}), ValueError, "one shape"),
-    (lambda: view.masks({"a": TABLE, "b": TABLE[:3]}), ValueError, r"\(3, 5\), \(5, 5\)"),
-    (lambda: view.masks({"a": {}}), ValueError, "'a' has no tables"),
-    (lambda: view.masks({"a": torch.ones(2, 3, 5, 5)}), ValueError, r"\[2, 3, 5, 5\]"),
-    (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 labels, the tables have 5 queries"),
-    (lambda: view.masks({"a": TABLE}, roles={"b": "all"}), LookupError, "masks a"),
-    (lambda: view.masks({"a": TABLE}, roles={"a": "some"}), LookupError, "must be all, any, not or off"),
-    (lambda: view.positions({}), ValueError, "no tables"),
-    (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
-    (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),
-    (lambda: view.as_similarities(torch.rand(3)), ValueError, "position, position"),
-    (lambda: view.gates({}), ValueError, "one shape"),
-    (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 labels, the tables have 3 steps"),
-    (lambda: view.gates({"a": torch.rand(0, 4)}), ValueError, "size 0"),
-]
-
-
-@pytest.mark.parametrize(("make", "error", "says"), WRONG_MASKS)
-def test_invalid_arguments_raise(make, error, says):
-    with pytest.raises(error, match=says):
-        make()
-
-
 def test_positions_document_contains_values_and_cosines():
     table = positions.sinusoids(torch.arange(9), 6)
     lab = view.positions(

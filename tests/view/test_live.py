@@ -6,6 +6,7 @@ import numpy
 import pytest
 import torch
 import traitlets
+from widgets import ask_widget
 
 from tfviz import view
 from tfviz.layers import masks
@@ -20,16 +21,6 @@ def maps(layers=2, heads=3, size=6):
     mask = masks.causal.dense(size, size)[0, 0]
     scores = torch.randn(layers, heads, size, size, generator=torch.Generator().manual_seed(3))
     return AttentionMaps(scores.masked_fill(~mask, -torch.inf).softmax(-1), mask=mask)
-
-
-def ask_widget(live, **question):
-    """What the widget sends back to a view that asks."""
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._on_message(live, {"id": "7", **question}, [])
-    ((content, buffers),) = sent
-    assert content["id"] == "7"
-    return content, buffers
 
 
 def test_every_state_entry_is_a_synced_trait_with_its_default():
@@ -61,17 +52,9 @@ def test_out_of_range_traits_raise(name, value):
 @pytest.mark.parametrize("name", ["part", "layer", "head"])
 @pytest.mark.parametrize("value", [-1, 10**9, "1", 1.0, True, None, [0]])
 def test_invalid_head_requests_return_error_without_data(name, value):
-    live, sent = view.live(maps()), []
-    live.send = lambda answer, buffers=(): sent.append((answer, buffers))
-    live._on_message(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
-    ((answer, buffers),) = sent
-    assert (answer["id"], list(buffers)) == ("7", [])
+    answer, buffers = ask_widget(view.live(maps()), **{"part": 0, "layer": 1, "head": 2, name: value})
+    assert not buffers
     assert answer["error"].startswith(f"LookupError: {name} is {value!r}; there are")
-
-
-def test_unknown_keyword_raises():
-    with pytest.raises(TypeError, match=r"no such choice: layers; there are: mode, part, layer"):
-        view.live(maps(), layers=2)
 
 
 def lazy_maps(size=40):

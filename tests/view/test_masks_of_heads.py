@@ -3,6 +3,7 @@
 import numpy
 import pytest
 import torch
+from calls import Calls
 from torch import nn
 
 from tfviz import look, models, text, view
@@ -61,12 +62,7 @@ def test_mask_shared_by_all_heads_is_sent_once(mask, size):
 def test_weights_without_head_axis_have_one_mask():
     """Given as [batch, query, key]: what differs there are queries, not heads."""
     allowed = torch.ones(5, 7).tril(2).bool()
-
-    class Plain(nn.Module):
-        def forward(self, q, k, v):
-            return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-
-    model = Plain()
+    model = Calls(lambda q, k, v: nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=allowed))
     with look.capture(model, "*pattern") as seen:
         model(torch.randn(1, 5, 3), torch.randn(1, 7, 3), torch.randn(1, 7, 3))
     told, pieces = encoded_maps(seen)

@@ -7,6 +7,7 @@ import torch
 from browser import control, plain, press, takes, wait_until_drawn
 from browser import status_text as status
 from example_views import COLS, ROWS, multiplied
+from small_models import randomize_weights
 from writing_studios import KINDS, TOKENIZER, gpt
 
 from tfviz import view
@@ -39,10 +40,7 @@ MODELS = {
 @pytest.mark.parametrize("kind", MODELS)
 @torch.no_grad()
 def test_head_parts_match_model_scores_and_weights(kind):
-    model = MODELS[kind]().eval()
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.35)
+    model = randomize_weights(MODELS[kind](), seed=None, std=0.35)
     with capture(model, ["*.scores", "*.pattern"]) as seen:
         model(IDS)
     with capture(model, lazy=True) as lazily:

@@ -1,9 +1,11 @@
 """Studios of models whose vocabulary size differs from the tokenizer's, and models that studios reject."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 import torch
+from calls import Calls
 from tokenizers import AddedToken, Tokenizer
 from tokenizers import models as token_models
 from torch import nn
@@ -21,24 +23,20 @@ EACH = CollectionCheckStrategy.ALL_ITEMS
 SIZES = {"context": 12, "layers": 1, "heads": 2, "dim": 8}
 
 
-def gpt(size, **more):
+def built(kind, *sizes, **more):
     torch.manual_seed(1)
-    return models.GPT(size, **SIZES, **more).eval()
+    return kind(*sizes, **SIZES, **more).eval()
 
 
-def bert(size):
-    torch.manual_seed(1)
-    return models.BERT(size, **SIZES).eval()
+gpt, bert = partial(built, models.GPT), partial(built, models.BERT)
 
 
 def translator(size):
-    torch.manual_seed(1)
-    return models.Transformer(size, size, **SIZES).eval()
+    return built(models.Transformer, size, size)
 
 
 def classifier(size):
-    torch.manual_seed(1)
-    return models.Classifier(size, 2, **SIZES).eval()
+    return built(models.Classifier, size, 2)
 
 
 STUDIOS = {
@@ -123,24 +121,13 @@ def test_subwords_with_gaps_in_ids_count_up_to_largest_id():
 # Models that are none for a studio
 
 
-class Headless(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.inner = gpt(28)
-
-    def forward(self, ids):
-        return SimpleNamespace(last_hidden_state=self.inner(ids))
+def returning(name, model):
+    """A model that returns its logits by this name, as those of transformers do."""
+    return Calls(lambda ids: SimpleNamespace(**{name: getattr(out := model(ids), "logits", out)}), inner=model)
 
 
-class BidirectionalWithLogits(nn.Module):
-    """Logits as those of transformers have them, of a model that looks both ways."""
-
-    def __init__(self):
-        super().__init__()
-        self.inner = bert(28)
-
-    def forward(self, ids):
-        return SimpleNamespace(logits=self.inner(ids).logits)
+def headless(model):
+    return returning("last_hidden_state", model)
 
 
 @where
@@ -148,8 +135,12 @@ class BidirectionalWithLogits(nn.Module):
     ("model", "prompt", "says"),
     {
         "both ways": (lambda: bert(28), "abc", r"BERT does not write from left to right.*view\.fill"),
-        "both ways, of others": (BidirectionalWithLogits, "abc", r"Logits does not write from left.*view\.fill"),
-        "no head": (Headless, "abc", "the model returns a SimpleNamespace without logits; give the model"),
+        "both ways, of others": (
+            lambda: returning("logits", bert(28)), "abc", r"Calls does not write from left.*view\.fill",
+        ),
+        "no head": (
+            lambda: headless(gpt(28)), "abc", "the model returns a SimpleNamespace without logits; give the model",
+        ),
         "no prompt": (lambda: gpt(28), "", "the prompt has 0 tokens.*a prompt of at least one token"),
         "a long prompt": (lambda: gpt(28), "a" * 13, "the prompt has 13 tokens; the model takes 1 to 12: give a"),
     }.values(),
@@ -160,16 +151,8 @@ def test_write_rejects_unsuitable_models_and_prompts(model, prompt, says, kernel
 
 
 def test_fill_rejects_model_without_head():
-    class Base(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = bert(len(WORDS))
-
-        def forward(self, ids):
-            return SimpleNamespace(last_hidden_state=self.inner(ids).logits)
-
     with pytest.raises(ValueError, match="the model returns a SimpleNamespace without logits"):
-        view.fill(Base(), WORDS, "the plot was good")
+        view.fill(headless(bert(len(WORDS))), WORDS, "the plot was good")
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")

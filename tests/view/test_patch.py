@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
+from calls import Calls
 from writing_studios import KINDS, TOKENIZER, gpt
 
 from tfviz import view
@@ -122,15 +122,7 @@ def test_layers_with_different_heads_raise():
 
 
 def test_block_called_twice_raises():
-    class Twice(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = gpt(layers=1)
-            self.inner.blocks = nn.ModuleList([self.inner.blocks[0]])
-
-        def forward(self, ids):
-            self.inner(ids)
-            return self.inner(ids)
-
-    with pytest.raises(ValueError, match="Twice cannot be patched in a page: Twice has no stack of blocks"):
-        view.patch(Twice(), TOKENIZER, "abc", "abd")
+    model = gpt(layers=1)
+    twice = Calls(lambda ids: (model(ids), model(ids))[1], inner=model)
+    with pytest.raises(ValueError, match="Calls cannot be patched in a page: Calls has no stack of blocks"):
+        view.patch(twice, TOKENIZER, "abc", "abd")

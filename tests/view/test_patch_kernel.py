@@ -5,6 +5,7 @@ import pytest
 import torch
 from test_patch import MODELS
 from unportable_tokenizers import unigram
+from widgets import ask_widget
 from writing_studios import TOKENIZER, gpt
 
 from tfviz import study, view
@@ -21,11 +22,7 @@ def studio(model, **more):
 
 def ask(live, **question):
     """What Python answers, and the first of its tensors."""
-    sent = []
-    live.send = lambda content, buffers=None: sent.append((content, buffers or []))
-    live._on_message(live, {"id": "7", **question}, [])
-    ((content, pieces),) = sent
-    assert content["id"] == "7"
+    content, pieces = ask_widget(live, **question)
     return content, torch.from_numpy(np.frombuffer(pieces[0], np.float32).copy()) if pieces else None
 
 

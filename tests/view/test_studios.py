@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from calls import Calls
 from torch.nn import functional
 from writing_studios import CONTEXT, TOKENIZER, format_percent, gpt, write_studio
 
@@ -135,15 +136,7 @@ def test_weights_are_stored_once_in_requested_precision():
 
 
 def test_model_without_cache_has_only_read_program():
-    class Plain(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = gpt()
-
-        def forward(self, ids):
-            return self.inner(ids)
-
-    made = view.write(Plain(), TOKENIZER, "abc")
+    made = view.write(Calls(gpt()), TOKENIZER, "abc")
     assert list(made.document["programs"]) == ["read"]
     assert made.document["context"] == 1024
 

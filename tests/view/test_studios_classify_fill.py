@@ -5,6 +5,7 @@ from functools import cache
 
 import pytest
 import torch
+from small_models import randomize_weights
 
 from tfviz import view
 from tfviz.models import BERT, GPT, BERTClassifier, Classifier
@@ -18,11 +19,7 @@ CLS, SEP, MASK = (TOKENIZER[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
 
 def seeded(make):
     torch.manual_seed(2)
-    model = make().eval()
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            torch.nn.init.normal_(parameter, std=0.5)
-    return model
+    return randomize_weights(make(), seed=None, std=0.5)
 
 
 @cache

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+from unportable_tokenizers import changed
 
 from tfviz.text import (
     ByteTokenizer,
@@ -80,16 +81,7 @@ def every_text():
 
 def bpe_with_normalizer(normalizer, texts=STORY, size=330):
     """Byte pairs, which show all that a normalizer does."""
-    tokenizer = Tokenizer.from_str(train_bpe(texts, size).backend_tokenizer.to_str())
-    tokenizer.normalizer = normalizer
-    return SubwordTokenizer(tokenizer)
-
-
-def changed(vocab=None, **parts):
-    tokenizer = Tokenizer.from_str((vocab or built("wordpiece")).backend_tokenizer.to_str())
-    for name, part in parts.items():
-        setattr(tokenizer, name, part)
-    return SubwordTokenizer(tokenizer)
+    return changed(train_bpe(texts, size), normalizer=normalizer)
 
 
 def bpe_joining(signs):
@@ -130,9 +122,11 @@ MAKERS = {
     "accents only": lambda: bpe_with_normalizer(
         normalizers.BertNormalizer(False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
     ),
-    "not tidied": lambda: changed(decoder=decoders.WordPiece(prefix="##", cleanup=False)),
-    "odd pieces": lambda: changed(model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))})),
-    "no decoder": lambda: changed(decoder=None),
+    "not tidied": lambda: changed(built("wordpiece"), decoder=decoders.WordPiece(prefix="##", cleanup=False)),
+    "odd pieces": lambda: changed(
+        built("wordpiece"), model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))})
+    ),
+    "no decoder": lambda: changed(built("wordpiece"), decoder=None),
 }
 built = cache(lambda name: MAKERS[name]())
 every = pytest.mark.parametrize("vocab", MAKERS, indirect=True)
@@ -200,7 +194,7 @@ def test_encode_matches_python_for_all_code_points(node):
         (bert, marked),
         (bpe_joining("a1."), "a{0} 1{0} .{0} "),
         (built("lower words"), alone),
-        (changed(normalizer=None), alone),
+        (changed(built("wordpiece"), normalizer=None), alone),
     )
     for vocab, frame in some:
         texts = ["".join(frame.format(chr(code)) for code in part) for part in parts]

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 
 import click
 import nbformat
@@ -23,6 +24,7 @@ KERNEL_SPEC = {"display_name": "Python 3", "language": "python", "name": "python
 WIDGET_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
 PICTURE_TAG = "picture:"  # prefix of the tag of a cell whose picture the README shows
 PARAMETERS_LINE = "The outputs below were made with: "
+MAX_LINE_LENGTH = 100  # characters of a line that a page shows whole
 DARK_PAGE_BRIGHTNESS = 0.07  # of the dark background, from CSS invert(93%)
 LUMINANCE = np.array([0.213, 0.715, 0.072])  # of red, green, blue
 LIVE_LINK = "[Open the interactive page of this lesson]("  # prefix of a line in a committed lesson
@@ -87,8 +89,15 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
             CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, count)
     for cell in tagged_cells(notebook, "parameters") if injected else []:
         lines = [line for line in injected[0].source.splitlines() if not line.startswith("#")]
-        cell.outputs = [nbformat.v4.new_output("stream", text=f"{PARAMETERS_LINE}{', '.join(lines)}\n")]
+        cell.outputs = [nbformat.v4.new_output("stream", text=_parameters_text(lines))]
     return notebook
+
+
+def _parameters_text(lines: list[str]) -> str:
+    """Say which parameters a copy was made with, in lines that break between two of them."""
+    joined = ", ".join(line.replace(" ", "\0") for line in lines)
+    wrapped = fill(PARAMETERS_LINE + joined, MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+    return wrapped.replace("\0", " ") + "\n"
 
 
 def _is_static(output: NotebookNode) -> bool:

@@ -171,7 +171,7 @@ def _draw_arrow(panel: Axes, points: list[Point]) -> None:
         middle = (y + end_y) / 2
         vertices += [(x, middle), (end_x, middle), (end_x, end_y)]
         codes += 3 * [Path.CURVE4]
-    ink = matplotlib.rcParams["axes.edgecolor"]
-    panel.add_patch(PathPatch(Path(vertices, codes), fill=False, edgecolor=ink, linewidth=1.1, zorder=1))
+    ink = muted()  # of a frame's colour, arrows would hardly be seen
+    panel.add_patch(PathPatch(Path(vertices, codes), fill=False, edgecolor=ink, linewidth=0.9, zorder=1))
     x, y = points[-1]
     panel.fill([x - 3, x + 3, x], [y - 5.5, y - 5.5, y], color=ink, linewidth=0, zorder=1)

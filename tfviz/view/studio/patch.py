@@ -41,7 +41,7 @@ def patch(
     tokenizer: Any,
     clean: str,
     corrupt: str,
-    title: str = "Patch",
+    title: str = "Which part holds the answer?",
     *,
     answers: Sequence[str | int] | None = None,
     dtype: str = "float16",

@@ -1,4 +1,4 @@
-// An animation of a word that moves into a text. It is left out if the reader prefers reduced motion.
+// Animations of a word that moves into a text, and of rows that change places. They are left out if the reader prefers reduced motion.
 
 import { h } from "../base/elements.js";
 
@@ -32,4 +32,21 @@ export function animateTravel(body, from, editor, text) {
     moves.oncancel = moves.onfinish;
     last.animate([{ opacity: 0 }, { opacity: 0, offset: 0.8 }, { opacity: 1 }], { duration: DURATION });
   });
+}
+
+/**
+ * Change the order of the rows of a list, whose `data-id` says which they are, and move each from where it was.
+ * @param {HTMLElement} list
+ * @param {() => void} change
+ */
+export function animateReorder(list, change) {
+  const rows = () => /** @type {HTMLElement[]} */ ([...list.querySelectorAll("[data-id]")]);
+  const before = prefersNoMotion() ? new Map() : new Map(rows().map((row) => [row.dataset.id, row.offsetTop]));
+  change();
+  if (!before.size) return;
+  for (const row of rows()) {
+    const distance = (before.get(row.dataset.id) ?? row.offsetTop) - row.offsetTop;
+    const moves = [{ transform: `translateY(${distance}px)` }, { transform: "none" }];
+    if (distance) row.animate(moves, { duration: DURATION, easing: "ease-in-out" });
+  }
 }

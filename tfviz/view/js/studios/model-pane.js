@@ -65,17 +65,13 @@ export class ModelPane {
     this.groups = groups;
     this.makeCells();
     const without = new Set(off.map(String));
-    const [firstCell] = this.cells.values();
-    this.cellSide ||= firstCell?.clientWidth ?? 0;
+    this.measure();
     for (const [key, cell] of this.cells) {
       const address = addressOf(key);
-      this.markCell(
-        cell,
-        address,
-        without.has(`${groups[address.part].sites[address.layer]},${address.head}`),
-        selected,
-      );
-      this.drawCell(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(address), row(address));
+      const isOff = without.has(`${groups[address.part].sites[address.layer]},${address.head}`);
+      this.markCell(cell, address, isOff, selected);
+      const canvas = /** @type {HTMLCanvasElement} */ (cell.querySelector("canvas"));
+      this.drawCell(canvas, grid(address), isOff ? null : row(address));
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -86,9 +82,16 @@ export class ModelPane {
     this.tagging = setTimeout(() => this.tagCells(grid), TAGGING_DELAY);
   }
 
+  /** Return the side of a map as the page lays it out, in pixels, measured again after a change; 0 outside of a page. */
+  measure() {
+    const [firstCell] = this.cells.values();
+    this.cellSide ||= firstCell?.clientWidth ?? 0;
+    return this.cellSide;
+  }
+
   /** Write into each map what its head looks at, where there is room. @param {(address: HeadAddress) => Grid} grid */
   tagCells(grid) {
-    const side = this.cellSide || this.side;
+    const side = this.measure() || this.side;
     for (const [key, cell] of this.cells) {
       const map = grid(addressOf(key));
       const isLong = map.rows.length > MAX_TAGGED_LENGTH;

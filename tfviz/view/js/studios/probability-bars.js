@@ -61,9 +61,15 @@ function barRow(
     },
     h("span", { class: "name", dir: "auto" }, phrase),
     track(probability, pale, baseline),
-    h("span", { class: "number" }, percent(probability)),
+    h("span", { class: "numbers" }, h("span", { class: "number" }, percent(probability)), was(probability, baseline)),
   );
 }
+
+/** Say what a probability was, unless it reads the same. @param {number} probability @param {number | null} baseline */
+const was = (probability, baseline) =>
+  baseline === null || percent(baseline) === percent(probability)
+    ? null
+    : h("span", { class: "was" }, `was ${percent(baseline)}`);
 
 /** @param {number} probability @param {number | null} pale @param {number | null} baseline */
 function track(probability, pale, baseline) {

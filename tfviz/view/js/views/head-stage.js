@@ -6,19 +6,21 @@ import { Heatmap, LEGEND_WIDTH } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 import { HeatmapInput } from "./heatmap-input.js";
-import { drawRowBars, MIN_ROW_BARS_WIDTH } from "./row-bars.js";
 
 /** @import { Divider } from "../documents.js" */
 /** @import { AnyGrid, Box, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.js" */
 /** @import { HeatmapOptions } from "./heatmap.js" */
+/** @typedef {(pen: Pen, theme: import("../base/theme.js").Theme, grid: Grid, query: number, box: Box) => void} DrawList */
 /** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
 /** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string, describe?(query: number): void }} StageHandlers `describe` is told which row is listed while the pointer moves */
-/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][], query?: number | null }} StageStyle
+/** @typedef {Locked & { current?: number | null, outlined?: number[][], dividers?: Divider[][], query?: number | null, mapWidth?: number, height?: number }} StageStyle
  * dividers of each panel; `query`: the row whose keys are listed beside a single map, unless the pointer is at another;
- *   null: no list
+ *   null: no list; `mapWidth`: pixels of a single map with its names, at most; `height`: pixels of a single map and a list
+ *   below it, which stands there if there is no room beside the map
  */
 
-const LIST_GAP = 36; // pixels between a map and the list of keys beside it
+const [LIST_GAP, MIN_LIST_WIDTH] = [36, 210]; // pixels between a map and the list of keys beside it; of a list
+const [LIST_GAP_BELOW, MIN_LIST_HEIGHT] = [12, 60]; // the same for a list below the map
 
 /** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */
 export class HeadStage {
@@ -37,11 +39,12 @@ export class HeadStage {
   /**
    * @param {import("../base/theme.js").Theme} theme
    * @param {StageHandlers} handlers
-   * @param {HeatmapOptions} [options]
+   * @param {HeatmapOptions & { drawList?: DrawList }} [options] `drawList` draws what is listed beside a single map
    */
-  constructor(theme, handlers, options = {}) {
+  constructor(theme, handlers, { drawList, ...options } = {}) {
     this.theme = theme;
     this.handlers = handlers;
+    this.drawList = drawList;
     this.options = options;
     this.element = h("div", { class: "stage panels" });
   }
@@ -62,7 +65,7 @@ export class HeadStage {
         "aria-label",
         `${name || "Heatmap"}: arrows move, Space locks a row, C locks a column, plus and minus zoom`,
       );
-      this.panels[i].map.layout(grid, (width - 16 * (columns - 1)) / columns);
+      this.panels[i].map.layout(grid, (width - 16 * (columns - 1)) / columns, style.mapWidth);
     });
     const pointed = this.cursor;
     if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
@@ -121,7 +124,7 @@ export class HeadStage {
 
   draw() {
     for (const { map, canvas, index } of this.panels)
-      this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
+      this.paint(new CanvasPen(canvas, map.width, this.heightOf(map)), map, index);
   }
 
   /** @param {Pen} pen @param {Heatmap} map @param {number} index */
@@ -134,20 +137,29 @@ export class HeadStage {
       dividers: this.style.dividers?.[index],
       cursor: this.has(this.cursor, index) ? this.cursor : null,
     });
-    if (listed !== null) drawRowBars(pen, this.theme, /** @type {Grid} */ (map.grid), listed, this.listBox(map));
+    if (listed !== null) this.drawList?.(pen, this.theme, /** @type {Grid} */ (map.grid), listed, this.listBox(map));
   }
 
   /** Return the row whose keys are listed beside a single map; null if there is no list, or no room. @param {Heatmap} map */
   listedRow(map) {
     const { query = null } = this.style;
-    if (query === null || this.panels.length > 1 || !(map.grid instanceof Grid)) return null;
-    return this.listBox(map)[2] < MIN_ROW_BARS_WIDTH ? null : (this.cursor?.[0] ?? query);
+    if (!this.drawList || query === null || this.panels.length > 1 || !(map.grid instanceof Grid)) return null;
+    return this.listBox(map)[2] < MIN_LIST_WIDTH ? null : (this.cursor?.[0] ?? query);
   }
 
-  /** The room beside a map and its scale. @param {Heatmap} map @returns {Box} */
+  /** The room beside a map and its scale, else below it, else none. @param {Heatmap} map @returns {Box} */
   listBox(map) {
     const x = map.left + map.mapWidth + (map.legend && !map.numbered ? LEGEND_WIDTH : 0) + LIST_GAP;
-    return [x, map.top, map.width - x, map.mapHeight];
+    if (map.width - x >= MIN_LIST_WIDTH) return [x, map.top, map.width - x, map.mapHeight];
+    const y = map.height + LIST_GAP_BELOW;
+    const height = (this.style.height ?? 0) - y;
+    return height < MIN_LIST_HEIGHT ? [0, 0, 0, 0] : [map.left, y, map.width - map.left, height];
+  }
+
+  /** The height of a map with the list below it, if there is one. @param {Heatmap} map */
+  heightOf(map) {
+    const isBelow = this.listedRow(map) !== null && this.listBox(map)[1] > map.height;
+    return isBelow ? (this.style.height ?? 0) : map.height;
   }
 
   /** @param {number} factor 0 shows all */

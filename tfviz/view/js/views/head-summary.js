@@ -179,7 +179,7 @@ function hasWeights(grid) {
   });
 }
 
-/** The summary of each map, which does not depend on the query, kept since it is asked for at each move of the pointer. @type {WeakMap<Grid, { kind: string, tag: string, unit: string, name: string, share: number } | null>} null: not of weights */
+/** The summary of each map, which does not depend on the query, kept since it is asked for at each move of the pointer. @type {WeakMap<Grid, { kind: string, tag: string, unit: string, sameText: boolean, name: string, share: number } | null>} null: not of weights */
 const summaries = new WeakMap();
 
 /** @param {Grid} grid */
@@ -187,12 +187,11 @@ function summarized(grid) {
   const { rows, cols } = grid;
   const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
   const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
-  if (!sameText) return { unit, kind: "", tag: "", name: "", share: 0 };
   const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
-  const kind = mainKind(grid, ids);
-  if (!kind) return { unit, kind: "", tag: "", name: "", share: 0 };
+  const kind = sameText ? mainKind(grid, ids) : null;
+  if (!kind) return { unit, sameText, kind: "", tag: "", name: "", share: 0 };
   const name = kind.words(unit).replace(/^looks /, "");
-  return { unit, kind: kindSentence(kind, unit), tag: kind.tag, name, share: kind.count / kind.of };
+  return { unit, sameText, kind: kindSentence(kind, unit), tag: kind.tag, name, share: kind.count / kind.of };
 }
 
 /** Return the summary of a map, computed once; null if its numbers are no weights. @param {Grid} grid */
@@ -200,6 +199,12 @@ function summaryOf(grid) {
   let summary = summaries.get(grid);
   if (summary === undefined) summaries.set(grid, (summary = hasWeights(grid) ? summarized(grid) : null));
   return summary;
+}
+
+/** Return what the tokens of a map of one text are, "letter" or "token"; empty for a map between two texts, or of other numbers. @param {Grid} grid */
+export function selfAttentionUnit(grid) {
+  const summary = summaryOf(grid);
+  return summary?.sameText ? summary.unit : "";
 }
 
 /** Return in a word or two what a head looks at from at least half of the queries; empty if there is no such kind. @param {Grid} grid */

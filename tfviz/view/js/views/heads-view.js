@@ -17,6 +17,7 @@ import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
 import { LinesStage, WordsStage } from "./head-modes.js";
+import { drawRowBars } from "./row-bars.js";
 import { SheetStage } from "./sheet-stage.js";
 import { h } from "../base/elements.js";
 import { headTable, table } from "../controls/table.js";
@@ -111,7 +112,7 @@ export class HeadsView {
       head: new HeadStage(
         theme,
         { ...handlers, describe: (query) => this.describeQuery(query) },
-        { axes, numbers: true, ...(this.large ? LARGE_MAP : MAP) },
+        { axes, numbers: true, drawList: drawRowBars, ...(this.large ? LARGE_MAP : MAP) },
       ),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {

@@ -91,22 +91,22 @@ export class Heatmap {
   /**
    * Lay out the heatmap for a width in pixels.
    * @param {AnyGrid} grid
-   * @param {number} width
+   * @param {number} width of the canvas
+   * @param {number} [maxWidth] of the names and cells
    * @returns {number} its height
    */
-  layout(grid, width) {
+  layout(grid, width, maxWidth = width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
       const letters = m === 1 ? MAX_ROW_NAME_LENGTH : undefined;
       this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
       this.painted = null;
     }
-    const left = this.nameWidth(width);
+    const available = Math.min(width, maxWidth);
+    const left = this.nameWidth(available);
     const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
-    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, width - left);
-    const nameWidth = widestLabel(this.labels[1]);
-    this.hasVerticalNames = m > 1 && nameWidth > Math.max(16, this.flatNames ? cellWidth : 0);
-    const top = this.hasVerticalNames ? Math.max(42, nameWidth + 22) : 34;
+    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, available - left);
+    const top = this.namesHeight(m, cellWidth);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && cellWidth >= 26 && cellHeight >= 13;
     this.grid = grid;
@@ -124,6 +124,13 @@ export class Heatmap {
   nameWidth(width) {
     const axisWidth = this.title ? textWidth(`${this.axes[0]} ↓`) + 12 : 0;
     return Math.min(0.4 * width, Math.max(axisWidth, widestLabel(this.labels[0]) + 10));
+  }
+
+  /** Return the pixels above the cells, for the columns' names, which stand upright where they do not fit. @param {number} count @param {number} cellWidth */
+  namesHeight(count, cellWidth) {
+    const nameWidth = widestLabel(this.labels[1]);
+    this.hasVerticalNames = count > 1 && nameWidth > Math.max(16, this.flatNames ? cellWidth : 0);
+    return this.hasVerticalNames ? Math.max(42, nameWidth + 22) : 34;
   }
 
   /**

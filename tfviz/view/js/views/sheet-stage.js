@@ -6,7 +6,8 @@ import { Grid } from "../base/grid.js";
 import { CanvasPen } from "../base/pen.js";
 import { HeadStage } from "./head-stage.js";
 import { smallMapTheme } from "../base/theme.js";
-import { describeMap } from "./head-summary.js";
+import { describeMap, isAttention } from "./head-summary.js";
+import { drawRowBars } from "./row-bars.js";
 import { ShadedWords } from "./shaded-words.js";
 import { Sheet } from "./sheet.js";
 
@@ -19,7 +20,8 @@ import { Sheet } from "./sheet.js";
 
 const [MIN_MAP_WIDTH, MAX_MAP_WIDTH, MAP_GAP] = [340, 620, 24]; // pixels of the map beside the sheet, and of the space between them
 const NAMES_OF_MAP = 30; // pixels that the names of a map's rows are wider than those above are high
-const NARROW = 500; // pixels of a page
+const MAX_CELL = 56; // pixels of a cell of that map
+const [NARROW, LIST_HEIGHT] = [500, 240]; // pixels of a page; of the list below a map there
 const MAX_MAP_TOKENS = 96; // of which a map of that width shows cells of some pixels
 const MIN_THUMB_WIDTH = 88; // pixels: heads are not made smaller to make room for the map
 
@@ -31,6 +33,8 @@ export class SheetStage {
   pointed = null;
   focused = false;
   mapWidth = 0;
+  mapAndListWidth = 0;
+  isNarrow = false;
   /** What the selected head does, in a sentence. */
   finding = h("p", { class: "finding of-sheet" });
 
@@ -49,7 +53,11 @@ export class SheetStage {
     this.words = new ShadedWords(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
     const lock = (/** @type {string} */ side, /** @type {number} */ index) => side === "rows" && choose(index);
-    this.map = new HeadStage(small, { ...handlers, lock }, { axes, numbers: false, legend: false });
+    this.map = new HeadStage(
+      small,
+      { ...handlers, lock },
+      { axes, numbers: false, legend: false, maxCell: MAX_CELL, drawList: drawRowBars },
+    );
     const maps = h("div", { class: "overview" }, this.canvas, this.map.element);
     this.element = h("div", { class: "stage" }, this.words.element, this.finding, maps);
     this.sheet.listen(this.canvas, {
@@ -84,9 +92,11 @@ export class SheetStage {
     if (fits) this.sheet.layout(part, width - MIN_MAP_WIDTH - MAP_GAP);
     if (this.sheet.thumbWidth < least) this.sheet.layout(part, width); // the whole width
     const high = Math.max(MIN_MAP_WIDTH, this.sheet.height + NAMES_OF_MAP);
-    const beside = Math.min(width - this.sheet.width - MAP_GAP, MAX_MAP_WIDTH, high);
-    const available = beside < MIN_MAP_WIDTH ? 0 : beside;
-    this.mapWidth = fits ? (width < NARROW && width) || available : 0; // on a telephone it stands below
+    const beside = width - this.sheet.width - MAP_GAP;
+    this.isNarrow = width < NARROW; // on a telephone the map stands below
+    this.mapAndListWidth = this.isNarrow ? width : beside;
+    const mapWidth = this.isNarrow ? width : Math.min(beside, MAX_MAP_WIDTH, high);
+    this.mapWidth = fits && (this.isNarrow || mapWidth >= MIN_MAP_WIDTH) ? mapWidth : 0;
     this.showSelected();
     this.draw();
   }
@@ -113,7 +123,10 @@ export class SheetStage {
     if (!this.mapWidth) return;
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
-    this.map.show([{ name, grid }], { rows: [], cols: [], current: query, outlined }, this.mapWidth);
+    const listed = this.isAttention && isAttention(grid) ? query : null;
+    const marks = { rows: [], cols: [], current: query, outlined, query: listed };
+    const height = this.isNarrow ? this.mapWidth + LIST_HEIGHT : this.sheet.height;
+    this.map.show([{ name, grid }], { ...marks, mapWidth: this.mapWidth, height }, this.mapAndListWidth);
   }
 
   draw() {

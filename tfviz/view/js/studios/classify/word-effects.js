@@ -13,7 +13,7 @@ import { gradient } from "../small-elements.js";
 /** @import { ClassifyStudio } from "./classify-studio.js" */
 /** @import { TextAnswer } from "../text/text-studio.js" */
 
-// In place of a label: words are not shaded, shaded by the chosen head, or by what they add to the predicted label.
+// In place of a label: words are not shaded, shaded by the chosen head, or by their effect on the predicted label.
 export const NO_LABEL = -1;
 export const CHOSEN_HEAD = -2;
 export const PREDICTED_LABEL = -3;
@@ -42,13 +42,13 @@ export class WordEffects {
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
-      [[PREDICTED_LABEL, "what they add"], ...labels, [CHOSEN_HEAD, "the chosen head"], [NO_LABEL, "nothing"]],
+      [[PREDICTED_LABEL, "their effect"], ...labels, [CHOSEN_HEAD, "the chosen head"], [NO_LABEL, "nothing"]],
       store.get("label"),
       choose,
     );
     this.scale = h("p", { class: "scale" });
     this.rows = h("div", { class: "bar-list ranking", role: "group", "aria-label": "The words that count most" });
-    const title = h("h4", {}, "Words that count most", h("small", {}, "in log-odds"));
+    const title = h("h4", {}, "Words that count most", h("small", {}, "log-odds lost without it"));
     this.ranking = h("div", { class: "counting" }, title, this.rows);
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }

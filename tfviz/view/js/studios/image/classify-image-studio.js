@@ -32,7 +32,7 @@ const HIDE_HELP = "Click a patch, or drag over some, to hide them.";
 /** @type {(readonly [ClassifyImageState["shade"], string])[]} */
 const SHADE_OPTIONS = [
   ["nothing", "nothing"],
-  ["effect", "what it adds"],
+  ["effect", "effect of hiding"],
   ["attention", "attention"],
 ];
 

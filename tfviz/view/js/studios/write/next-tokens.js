@@ -4,6 +4,7 @@
 import { focusedIn, h, tabs } from "../../base/elements.js";
 import { clamp, formatFixed } from "../../base/numbers.js";
 import { label, quotedExcerpt } from "../../base/visible-text.js";
+import { animateReorder } from "../animation.js";
 import { topK } from "../logits.js";
 import { joinPresent } from "../small-elements.js";
 import { ThresholdLine } from "./threshold-line.js";
@@ -29,6 +30,8 @@ export class NextTokens {
   order = [];
   /** The probabilities before top-k or top-p. */
   unfiltered = new Float64Array();
+  /** The ids of the text, joined: rows move only while it stays the same. */
+  textKey = "";
   /** The number of tokens with a probability above 0. */
   candidates = 0;
 
@@ -79,6 +82,9 @@ export class NextTokens {
     this.candidates = distribution.filter((probability) => probability > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
     if (baseline) this.about += "; line: all heads on";
+    const sameText = String(answer.ids) === this.textKey;
+    const orderBefore = String(this.tokens.map(({ id }) => id));
+    this.textKey = String(answer.ids);
     this.tokens = this.order.map((id) => ({
       id,
       name: this.tokenizer.tokens([id])[0],
@@ -86,7 +92,8 @@ export class NextTokens {
       unfiltered: unfiltered[id],
       baseline: others ? others[id] : null,
     }));
-    this.draw();
+    if (sameText && String(this.order) !== orderBefore) animateReorder(this.rows, () => this.draw());
+    else this.draw();
   }
 
   draw() {
@@ -101,6 +108,7 @@ export class NextTokens {
         onclick: () => this.take(id),
       })),
     );
+    rows.forEach((row, i) => (row.dataset.id = String(this.tokens[i].id)));
     const cutoff = Math.min(this.candidates, rows.length);
     this.line.show(cutoff, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;

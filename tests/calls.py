@@ -1,4 +1,4 @@
-"""Shared helpers of the capture tests: ids, names of patterns, and a module that calls a function."""
+"""A module that calls a function, and ids and names of patterns of the small GPT that tests of captures look at."""
 
 import torch
 from torch import nn
