@@ -14,8 +14,8 @@ BANNED = {
     "darkened", "dialing", "door", "doors", "everything", "fired", "firing", "firings", "followed", "framed", "gear",
     "gears", "given", "here", "house", "ingredients", "kept", "laid", "lined", "living", "looked", "looking", "made",
     "meeting", "met", "nowhere", "passage", "photograph", "place", "places", "questioned", "room", "rooms", "said",
-    "say", "says", "scattered", "seal", "sealed", "shelf", "spelling", "spoken", "standing", "still", "tabled", "tall", "tell",
-    "told", "translated", "tries", "turned", "wide", "wrong",
+    "say", "says", "scattered", "seal", "sealed", "shelf", "spelling", "spoken", "standing", "still", "tabled", "tall",
+    "tell", "told", "translated", "tries", "turned", "wide", "wrong",
 }  # fmt: skip
 SCRIPTS = ("base", "controls", "engine", "entries", "interact", "studios", "text", "views")
 BANNED_IN_SCRIPTS = BANNED | {
