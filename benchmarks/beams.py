@@ -41,12 +41,12 @@ def hugging(model: nn.Module, vocab_size: int, layers: int, heads: int, dim: int
     parts = {"vocab_size": vocab_size, "d_model": dim, "max_position_embeddings": 128, "scale_embedding": True}
     twin = M2M100ForConditionalGeneration(M2M100Config(**shape, **special, **parts)).eval()
     twin.model.shared.weight.copy_(model.source.weight)
-    places = model.positions(torch.zeros(1, 128, dim))[0]
+    encodings = model.positions(torch.zeros(1, 128, dim))[0]
     for theirs, ours in (
         (twin.model.encoder, (model.encoder, model.encoder_norm)),
         (twin.model.decoder, (model.decoder, model.decoder_norm)),
     ):
-        theirs.embed_positions.weights[1:129] = places  # theirs count from 1, padding being 0
+        theirs.embed_positions.weights[1:129] = encodings  # theirs count from 1, padding being 0
         theirs.layer_norm.load_state_dict(ours[1].state_dict())
         for there, here in zip(theirs.layers, ours[0], strict=True):
             _block(there, here)

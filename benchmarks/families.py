@@ -251,7 +251,7 @@ def of_words(model: nn.Module, found: list[Tensor]) -> list[Tensor]:
 
 
 def _unrolled(local: Tensor, wide: int) -> Tensor:
-    """[batch, head, word, place in its window] -> [batch, head, word, word], the text as long as its windows made."""
+    """[batch, head, word, position in window] -> [batch, head, word, word], the text as long as its windows made."""
     words = local.shape[2]
     made = torch.zeros(*local.shape[:2], -(-words // wide) * wide, -(-words // wide) * wide + wide)
     for word in range(words):

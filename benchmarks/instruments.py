@@ -77,8 +77,8 @@ def attention() -> view.View:
         return {"scores": scores, "shares": shares, "mixture": shares @ words}
 
     torch.manual_seed(SEED)
-    places = {word: tuple(place) for word, place in zip(WORDS, torch.randn(6, 2).tolist())}
-    return view.interact(attend, sharpness=(0.1, 5.0), words=view.controls.points(places))
+    points = {word: tuple(point) for word, point in zip(WORDS, torch.randn(6, 2).tolist())}
+    return view.interact(attend, sharpness=(0.1, 5.0), words=view.controls.points(points))
 
 
 def translator() -> tuple[view.View, int]:

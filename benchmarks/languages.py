@@ -73,7 +73,7 @@ class Plain(nn.Module):
 
     def __init__(self, vocab_size: int, context: int = CONTEXT, dim: int = 128, heads: int = 4, blocks: int = 12):
         super().__init__()
-        self.tokens, self.places = nn.Embedding(vocab_size, dim), nn.Embedding(context, dim)
+        self.tokens, self.positions = nn.Embedding(vocab_size, dim), nn.Embedding(context, dim)
         block = nn.TransformerEncoderLayer(dim, heads, 4 * dim, dropout=0.0, batch_first=True)
         self.blocks = nn.TransformerEncoder(block, blocks, enable_nested_tensor=False)
         self.to_logits = nn.Linear(dim, vocab_size)
@@ -81,7 +81,7 @@ class Plain(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        x = self.tokens(ids) + self.places.weight[:length]
+        x = self.tokens(ids) + self.positions.weight[:length]
         return self.to_logits(self.blocks(x, mask=self.mask[:length, :length], is_causal=True))
 
 

@@ -35,7 +35,7 @@ BUDGET = 45e6
 HEADS, DIM = 12, 64
 AT = """async () => {
   const root = () => document.querySelector(".tfviz")?.shadowRoot;
-  const canvas = () => root()?.querySelector(".place canvas");
+  const canvas = () => root()?.querySelector(".stage-box canvas");
   const last = () => {
     const side = (parseFloat(canvas().style.height) - 26) / %d - 4;
     const at = [58 + 11 * (side + 4) + side / 2, 26 + (%d - 1) * (side + 4) + side / 2].map(Math.round);
@@ -49,7 +49,7 @@ AT = """async () => {
 KEY = """async (key) => {
   const root = document.querySelector(".tfviz").shadowRoot;
   const status = () => root.querySelector(".status").textContent;
-  const canvas = root.querySelector(".place canvas");
+  const canvas = root.querySelector(".stage-box canvas");
   const began = performance.now();
   canvas.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, composed: true }));
   let loading = false;
@@ -136,7 +136,7 @@ def page(tokens: int, layers: int, rounds: int) -> list[list[str]]:
             tab = chromium.new_page()
             tab.goto(path.as_uri(), wait_until="commit")
             drawn.append(tab.evaluate(AT % (layers, layers)))
-            tab.evaluate("() => document.querySelector('.tfviz').shadowRoot.querySelector('.place canvas').focus()")
+            tab.evaluate("() => document.querySelector('.tfviz').shadowRoot.querySelector('.stage-box canvas').focus()")
             changed += [tab.evaluate(KEY, key) for key in ("Enter", "]", "]", "]")][1:]
             chromium.close()
     error = re.search(r"off by more than ([\d.e-]*\d)", shown.document["note"])

@@ -15,7 +15,7 @@ STEPS = {"Shakespeare": 2000, "IMDb text": 4000}
 REMEMBERED = (64, 256, 640)  # tokens that a trained Transformer-XL keeps when it is measured
 STRETCH = 32  # tokens by which contexts are made longer, and 12 such
 HARD, WORTH = 0.1, 0.01  # of Dai et al. 2019, appendix C: the share of hardest tokens, and the least relative gain
-PLACES = 2000  # tokens that are predicted from contexts of every length
+POSITIONS = 2000  # tokens that are predicted from contexts of every length
 
 
 class Documents:
@@ -26,10 +26,10 @@ class Documents:
         self.epoch, self.streams = 0, self._of(0)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        epoch, place = divmod(step, len(self.streams))
+        epoch, index = divmod(step, len(self.streams))
         if epoch != self.epoch:
             self.epoch, self.streams = epoch, self._of(epoch)
-        return self.streams[place]
+        return self.streams[index]
 
     def _of(self, epoch: int) -> text.Streams:
         draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, epoch))
@@ -122,12 +122,12 @@ def reaches(group: dict[str, nn.Module], held: Tensor, quick: bool) -> dict[str,
     tokens that are hardest for that. GPT is given no more than it was trained on.
     """
     longest = STRETCH * (3 if quick else 12)
-    places = torch.linspace(longest, len(held) - 1, 50 if quick else PLACES).long()
-    losses = {name: _losses(model, held, places, longest) for name, model in group.items()}
+    positions = torch.linspace(longest, len(held) - 1, 50 if quick else POSITIONS).long()
+    losses = {name: _losses(model, held, positions, longest) for name, model in group.items()}
     found = dict.fromkeys(group, STRETCH)
     for context in range(STRETCH, longest, STRETCH):
         before = torch.stack([of[min(context, max(of))] for of in losses.values()]).amin(0)
-        hard = before.topk(max(1, int(HARD * len(places)))).indices
+        hard = before.topk(max(1, int(HARD * len(positions)))).indices
         for name, of in losses.items():
             after = torch.minimum(before, of[context + STRETCH])[hard] if context + STRETCH in of else before[hard]
             gain = 1 - float(after.sum() / before[hard].sum())
@@ -136,14 +136,14 @@ def reaches(group: dict[str, nn.Module], held: Tensor, quick: bool) -> dict[str,
     return found
 
 
-def _losses(model: nn.Module, held: Tensor, places: Tensor, longest: int) -> dict[int, Tensor]:
-    """By the length of the context, in tokens: nats of the token at each place."""
+def _losses(model: nn.Module, held: Tensor, positions: Tensor, longest: int) -> dict[int, Tensor]:
+    """By the length of the context, in tokens: nats of the token at each position."""
     model.eval()
     found = {}
     for context in range(STRETCH, min(longest, CONTEXT if isinstance(model, models.GPT) else longest) + 1, STRETCH):
-        rows = (held[place[:, None] - torch.arange(context, 0, -1)] for place in places.split(50))
+        rows = (held[index[:, None] - torch.arange(context, 0, -1)] for index in positions.split(50))
         logits = torch.cat([model(ids)[:, -1] for ids in rows])
-        found[context] = functional.cross_entropy(logits, held[places], reduction="none")
+        found[context] = functional.cross_entropy(logits, held[positions], reduction="none")
     return found
 
 

@@ -168,7 +168,7 @@ def main() -> None:
     for name in names:
         times = [mine[0] / base[0] for mine, base in zip(found[name], found[reference])]
         losses = [one[2] for one in found[name]]
-        seconds, each = (median(one[place] for one in found[name]) for place in (0, 1))
+        seconds, each = (median(one[index] for one in found[name]) for index in (0, 1))
         spread = f"{min(losses):.3f} to {max(losses):.3f}"
         rows.append([name, f"{median(losses):.3f}", spread, f"{seconds:.1f}", f"{each:.1f}", f"{median(times):.3f}"])
     header = ["", "loss, nats", "over the seeds", "seconds", "ms a step", "of the reference's seconds"]

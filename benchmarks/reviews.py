@@ -27,9 +27,9 @@ class Rated:
         self.seed, self.steps = seed, len(ratings.values) // RATINGS
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        epoch, place = divmod(step, self.steps)
+        epoch, index = divmod(step, self.steps)
         draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, epoch))
-        rows = torch.randperm(len(self.columns[0]), generator=draw)[place * RATINGS :][:RATINGS]
+        rows = torch.randperm(len(self.columns[0]), generator=draw)[index * RATINGS :][:RATINGS]
         return tuple(column[rows] for column in self.columns)
 
 

@@ -182,7 +182,7 @@ def sizes(config: Any, size: Callable[[str, Any], Any], layers: int, more: dict[
     if hasattr(config, "is_decoder"):
         given["is_decoder"] = config.model_type in writers() and not getattr(config, "is_encoder_decoder", False)
     if _ints(getattr(config, "depths", 0)) and "window_size" in given:
-        given["patch_size"] = 2  # places enough for windows in each stage
+        given["patch_size"] = 2  # positions enough for windows in each stage
     heads = next((one for name in ("num_heads", "num_attention_heads") if _ints(one := getattr(config, name, 0))), None)
     if heads and type(getattr(config, "embed_dim", None)) is int:  # of the first stage
         given["embed_dim"] = 8 * heads[0]

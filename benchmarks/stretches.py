@@ -26,10 +26,10 @@ class Stretches:
 
     def __getitem__(self, step: int) -> tuple[Tensor]:
         draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, step))
-        chosen = [self.rows[place] for place in torch.randperm(len(self.rows), generator=draw)[:TEXTS].tolist()]
+        chosen = [self.rows[index] for index in torch.randperm(len(self.rows), generator=draw)[:TEXTS].tolist()]
         halves = [row.tensor_split(2)[half] for half in (0, 1) for row in chosen]
-        places = torch.rand(len(halves), generator=draw).tolist()
-        starts = [int(place * max(1, len(half) - LENGTH)) for place, half in zip(places, halves)]
+        fractions = torch.rand(len(halves), generator=draw).tolist()
+        starts = [int(fraction * max(1, len(half) - LENGTH)) for fraction, half in zip(fractions, halves)]
         cut = [half[start:][:LENGTH] for half, start in zip(halves, starts)]
         return (text.buckets.pad(text.add_special_tokens(cut, CLS, None)),)
 

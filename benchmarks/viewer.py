@@ -58,7 +58,7 @@ FETCHED = {  # part of the address -> package, file
 
 # Stands in each page before its own scripts. A look is cheap: one line of pixels across the middle of the canvas.
 PROBE = """
-const canvas = () => document.querySelector(".tfviz")?.shadowRoot?.querySelector(".place canvas");
+const canvas = () => document.querySelector(".tfviz")?.shadowRoot?.querySelector(".stage-box canvas");
 const pixels = (...box) => new Uint32Array(canvas().getContext("2d").getImageData(...box).data.buffer);
 const line = () => pixels(0, canvas().height >> 1, canvas().width, 1).join();
 const look = () => (canvas() ? line() : document.querySelector("#vis line"));

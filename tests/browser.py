@@ -150,7 +150,7 @@ def status_text(page):
     return plain(page.locator(".status").text_content())
 
 
-def place_of_head(page, name):
+def point_at_head(page, name):
     """Move the pointer over the sheet of heads until it is at the head of this name, and return where that is."""
     box = page.locator("canvas").first.bounding_box()
     for y in range(30, int(box["height"]), 20):
@@ -235,10 +235,10 @@ def middle(points):
     return tuple(sum(part) // len(points) for part in zip(*points))
 
 
-def colours(page, places):
+def colours(page, cells):
     """The colour of each cell above the number it may hold, as it is seen."""
     picture = Image.open(io.BytesIO(page.locator("canvas").first.screenshot())).convert("RGB")
-    return {cell: picture.getpixel(middle([points[0], middle(points)])) for cell, points in places.items()}
+    return {cell: picture.getpixel(middle([points[0], middle(points)])) for cell, points in cells.items()}
 
 
 def focused(page, attribute):

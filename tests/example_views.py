@@ -109,9 +109,9 @@ def every_control():
     drawn = {"grid": view.draw.grid("d", "b"), "lines": view.draw.lines("c", "c"), "dots": view.draw.dots("b"),
              "arrows": view.draw.arrows("d"), "words": view.draw.words("b"),
              "graph": view.draw.graph("b", positions="b"), "number": view.draw.number(title="the most")}  # fmt: skip
-    places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
+    points = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
     return view.interact(
-        function, a=(0.0, 2.0), b=view.controls.points(places), c=view.controls.cells([[1.0, -2.0], [0.5, 4.0]],
+        function, a=(0.0, 2.0), b=view.controls.points(points), c=view.controls.cells([[1.0, -2.0], [0.5, 4.0]],
         ["one", "two"]), d=view.controls.order(names), e=view.controls.angle(0.5), f=[1, 2], g=True, draw=drawn,
         title="Everything",
     )  # fmt: skip

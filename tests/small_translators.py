@@ -16,7 +16,7 @@ LENGTH = 9
 TEXTS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.found button')]
     .map(one => one.querySelector('.name').textContent)"""
 NODES = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.node')]
-    .map(one => [one.dataset.place, one.querySelector('span').textContent, one.querySelector('small').textContent])"""
+    .map(one => [one.dataset.node, one.querySelector('span').textContent, one.querySelector('small').textContent])"""
 
 
 @cache
@@ -84,8 +84,8 @@ def token(name):
 def nodes(page):
     """Columns of (word, score)."""
     made = {}
-    for place, word, score in page.evaluate(NODES):
-        step, rank = map(int, place.split())
+    for node, word, score in page.evaluate(NODES):
+        step, rank = map(int, node.split())
         made.setdefault(step, {})[rank] = (token(word), float(score.replace("−", "-")))
     return [list(made.get(step, {}).values()) for step in range(max(made, default=-1) + 1)]
 

@@ -62,7 +62,7 @@ def studio(new_page, tmp_path):
 def with_state(made, most=None, **state):
     """The same view with its controls set otherwise."""
     described = {**made.document, "state": {**made.document["state"], **state}}
-    return View(made, described | ({} if most is None else {"max_tokens": most}), made.data)
+    return View(made, described | ({} if most is None else {"max_new_tokens": most}), made.data)
 
 
 def state(path):

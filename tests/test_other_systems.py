@@ -62,8 +62,8 @@ def opens_text(node, options):
     owner = ast.unparse(node.func.value) if isinstance(node.func, ast.Attribute) else ""
     if owner in ("Image", "tarfile", "webbrowser", "self._tracer", "zipfile"):
         return False
-    place = 0 if owner else 1
-    mode = options.get("mode") or (node.args[place] if len(node.args) > place else None)
+    index = 0 if owner else 1
+    mode = options.get("mode") or (node.args[index] if len(node.args) > index else None)
     return not (isinstance(mode, ast.Constant) and "b" in mode.value)
 
 

@@ -282,9 +282,9 @@ def test_a_form_asks_little(name):
 
 
 def test_links_to_the_repository_lead_to_files():
-    places = [*(CLONE / ".github").rglob("*.yml"), CLONE / "CODE_OF_CONDUCT.md", CLONE / "README.md"]
+    files = [*(CLONE / ".github").rglob("*.yml"), CLONE / "CODE_OF_CONDUCT.md", CLONE / "README.md"]
     links = re.compile(re.escape(extras.REPOSITORY) + r"/blob/main/([\w./-]+\.\w+)")
-    found = [link for place in places for link in links.findall(place.read_text(encoding="utf-8"))]
+    found = [link for file in files for link in links.findall(file.read_text(encoding="utf-8"))]
     assert len(found) >= 2
     assert [link for link in found if not (CLONE / link).is_file()] == []
 

@@ -98,8 +98,8 @@ def list_of(check_member: Check, minimum: int = 0, maximum: int = MAX_MEMBERS) -
         if not minimum <= len(value) <= maximum:
             expected = f"{minimum}" if minimum == maximum else f"{minimum:,} to {maximum:,}"
             raise ValueError(f"{key} has {len(value):,} members; it must have {expected}")
-        for place, member in enumerate(value):
-            check_member(member, f"{key}[{place}]")
+        for index, member in enumerate(value):
+            check_member(member, f"{key}[{index}]")
 
     return check
 
@@ -153,8 +153,8 @@ def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
         for name, member in value.items():
             json_value(member, _member_key(key, name), depth - 1)
     elif isinstance(value, list | tuple):
-        for place, member in enumerate(value):
-            json_value(member, f"{key}[{place}]", depth - 1)
+        for index, member in enumerate(value):
+            json_value(member, f"{key}[{index}]", depth - 1)
     else:
         fail(value, key, "a number, a text, a list or a dictionary")
 

@@ -120,7 +120,7 @@ CASES = [
     ("losses.classification(gpt(), (tokens, [1]))", "a part of the batch is a list"),
     ("losses.masked_lm(gpt(), (tokens,) * 3)", r"this loss takes \(ids, targets, segments, follows\)"),
     ("losses.translation()(gpt(), (tokens,) * 3)", r"this loss takes \(source, target\)"),
-    ("losses.SegmentRecurrentLoss()(gpt(), (tokens,) * 3)", r"places are \[2, 7\]; give \[2, 2\]"),
+    ("losses.SegmentRecurrentLoss()(gpt(), (tokens,) * 3)", r"indices are \[2, 7\]; give \[2, 2\]"),
     ("losses.squared_error(linear, (torch.zeros(2, 3), torch.zeros(2, 2)))[1]", "= 4"),
     ("losses.squared_error(linear, (torch.zeros(2, 3), torch.zeros(4)))", r"values are \[4\]"),
     (

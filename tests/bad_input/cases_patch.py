@@ -81,5 +81,5 @@ CASES = [
         r"examples\['x'\] sets prompt; it can set answer, clean, corrupt, other",
     ),
     ("patch(clean='a', corrupt='b').document['state']['clean']", "= a"),
-    ("patch(answers=['c', 0]).document['state']['answer']", "= 2"),
+    ("patch(answers=['c', 0]).document['state']['clean_answer_id']", "= 2"),
 ]

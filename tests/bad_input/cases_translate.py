@@ -39,7 +39,7 @@ CASES = [
     ("translate(tokenizers=[tokenizer, larger])", "the model has logits for 10 tokens, the target's tokenizer has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
     ("translate(sentence='', eos=None)", "the sentence has 0 tokens"),
-    ("translate(sentence='').document['source_end']", r"= \[3\]"),
+    ("translate(sentence='').document['source_eos_ids']", r"= \[3\]"),
     ("translate(sentence='\\ud800')", "lone surrogate"),
     ("translate(eos='[FIN]')", r"the source's tokenizer has no token \[FIN\]"),
     ("translate(num_beams=0)", "num_beams is 0; it must be from 1 to 8"),

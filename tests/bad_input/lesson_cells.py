@@ -20,9 +20,9 @@ def lesson(name, **given):
     (path,) = notebooks.find([name])
     values, names = notebooks.values(path, "smoke", given), {}
     with mock.patch.object(learn, "fit", side_effect=TrainsError):
-        for place, cell in enumerate(notebooks.read(path).cells):
+        for index, cell in enumerate(notebooks.read(path).cells):
             if cell.cell_type == "code":
-                where = f"<{path.stem}, cell {place}>"
+                where = f"<{path.stem}, cell {index}>"
                 linecache.cache[where] = (
                     len(cell.source),
                     None,

@@ -24,9 +24,9 @@ def reviews(folder):
     for split, seed in (("train", 1), ("test", 2)):
         counts = {0: 0, 1: 0}
         for one in text.tasks.synthetic_reviews(120, seed=seed):
-            place = folder / "aclImdb" / split / ("neg", "pos")[one.label]
-            place.mkdir(parents=True, exist_ok=True)
-            (place / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(
+            path = folder / "aclImdb" / split / ("neg", "pos")[one.label]
+            path.mkdir(parents=True, exist_ok=True)
+            (path / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(
                 " ".join(one.words * 9), encoding="utf-8"
             )
             counts[one.label] += 1

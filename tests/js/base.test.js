@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
-import { placeAfterKey } from "../../tfviz/view/js/base/events.js";
+import { indexAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, ALLOWED, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
 import { clamp, exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
@@ -31,10 +31,10 @@ test("a number beyond a range becomes its end; an empty range gives the low one"
   assert.equal(clamp(Infinity, 0, 4), 4);
 });
 
-test("a key leads to a place in a row, also beyond its ends", () => {
+test("a key leads to an index in a row, also beyond its ends", () => {
   const keys = ["ArrowLeft", "ArrowRight", "Home", "End", "Enter"];
   assert.deepEqual(
-    keys.map((key) => placeAfterKey(key, 0, 6)),
+    keys.map((key) => indexAfterKey(key, 0, 6)),
     [-1, 1, 0, 6, undefined],
   );
 });
@@ -60,7 +60,7 @@ test("a sign stands for what cannot be seen, and a cut is marked", () => {
   assert.equal(quoted("a b"), "“\u2068a b\u2069”");
 });
 
-test("places on a line are moved apart, in their order, and stay between the ends", () => {
+test("positions on a line are moved apart, in their order, and stay between the ends", () => {
   assert.deepEqual(spreadApart([5, 5, 50], 10, 0, 100), [5, 15, 50]);
   assert.deepEqual(spreadApart([30, 10, 12], 10, 0, 100), [30, 10, 20]);
   assert.deepEqual(spreadApart([98, 99], 10, 0, 100), [90, 100]);
@@ -145,7 +145,7 @@ test("a token whose key is hidden is absent from a profile", () => {
 test("of strongest keys the codes of a range are known, and the rest of each row", async () => {
   /** @param {number} count */
   const words = (count) => Array.from({ length: count }, String);
-  // two queries, the two strongest keys of each: places, codes, what is left out as a root
+  // two queries, the two strongest keys of each: columns, codes, what is left out as a root
   const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
   const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
   /** @type {(rows: [number, number], cols: [number, number], poolSize: number) => Promise<Uint8Array>} */

@@ -35,7 +35,7 @@ test("the likeliest tokens are in order, of equal ones the first, and none is im
 });
 
 test("the beam is the best of all continuations", () => {
-  const how = { numBeams: 2, lengthPenalty: 0, end: END };
+  const how = { numBeams: 2, lengthPenalty: 0, eosId: END };
   const first = nextHypotheses([EMPTY_HYPOTHESIS], [logs(0.1, 0.5, 0.4)], how);
   assert.deepEqual(tokens(first), ["1", "2"]);
   const second = nextHypotheses(first, [logs(0.3, 0.3, 0.4), logs(0.8, 0.1, 0.1)], how);
@@ -51,7 +51,7 @@ test("the beam is the best of all continuations", () => {
 });
 
 test("a text that has ended stays as it is, and competes", () => {
-  const how = { numBeams: 2, lengthPenalty: 0, end: END };
+  const how = { numBeams: 2, lengthPenalty: 0, eosId: END };
   const ended = { tokens: [3, END], sum: Math.log(0.3), ended: true, endedBefore: false, parent: 0 };
   const open = { tokens: [1, 2], sum: Math.log(0.5), ended: false, endedBefore: false, parent: 0 };
   const next = nextHypotheses([open, ended], [logs(0.2, 0.5, 0.3), null], how);
@@ -70,11 +70,11 @@ test("a length penalty lets the longer text win", () => {
   const long = { tokens: [1, 1, 1, 1, 1, 1], sum: -1.1, ended: false, endedBefore: false, parent: 0 };
   const certain = Float64Array.of(-Infinity, 0);
   assert.deepEqual(
-    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 0, end: END })),
+    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 0, eosId: END })),
     ["0"],
   );
   assert.deepEqual(
-    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 1, end: END })),
+    tokens(nextHypotheses([ended, long], [null, certain], { numBeams: 1, lengthPenalty: 1, eosId: END })),
     ["1 1 1 1 1 1 1"],
   );
 });

@@ -62,7 +62,7 @@ test("a text that cannot be read leaves the words of the last that could", () =>
 });
 
 test("a sentence says what of it is not read", () => {
-  const sentence = new SourceSentence(letters, stub({ source_end: [1], max_source: 4 }));
+  const sentence = new SourceSentence(letters, stub({ source_eos_ids: [1], max_source: 4 }));
   assert.deepEqual(sentence.read("abc"), { text: "abc", ids: [97, 98, 99, 1], note: "" });
   assert.equal(
     sentence.read("abcd").note,
@@ -73,11 +73,11 @@ test("a sentence says what of it is not read", () => {
 });
 
 test("special tokens stand around a text, and words begin between them", () => {
-  const both = new SpecialTokens({ special_tokens: stub({ before: 1, after: 2 }), context: 6 });
+  const both = new SpecialTokens({ special_tokens: stub({ prefix_id: 1, suffix_id: 2 }), context: 6 });
   assert.equal(both.maxTokens, 4);
   assert.deepEqual(both.around([7, 8, 9, 7, 8]), [1, 7, 8, 9, 7, 2]);
   assert.deepEqual(both.startsIn([2, 1, 2], both.around([7, 8, 9, 7, 8])), [1, 3, 4, 5]);
-  const none = new SpecialTokens({ special_tokens: stub({ before: null, after: null }), context: 3 });
+  const none = new SpecialTokens({ special_tokens: stub({ prefix_id: null, suffix_id: null }), context: 3 });
   assert.deepEqual(none.around([7, 8, 9, 7]), [7, 8, 9]);
   assert.deepEqual(none.startsIn([1, 1], [7, 8]), [0, 1, 2]);
 });

@@ -23,8 +23,8 @@ function openSession() {
     terminate() {}
   };
   Object.assign(globalThis, { Worker: worker });
-  const document = /** @type {any} */ ({ programs: {} });
-  return { session: new EngineSession(document, new Uint8Array(), {}, handlers), reports, answers };
+  const viewDocument = /** @type {any} */ ({ programs: {} });
+  return { session: new EngineSession(viewDocument, new Uint8Array(), {}, handlers), reports, answers };
 }
 
 const settled = () => new Promise((done) => setTimeout(done));

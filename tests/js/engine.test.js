@@ -25,9 +25,9 @@ function is(result, shape, data) {
 }
 
 test("sorted rows keep the order of equals, and NaN is the largest", () => {
-  const [values, places] = run("sort", tensor([1, 4], [2, NaN, 1, 2]), -1, false);
+  const [values, indices] = run("sort", tensor([1, 4], [2, NaN, 1, 2]), -1, false);
   near(values.data, [1, 2, 2, NaN]);
-  assert.deepEqual([...places.data], [2, 0, 3, 1]);
+  assert.deepEqual([...indices.data], [2, 0, 3, 1]);
   const [largest, at] = run("topk", tensor([1, 4], [2, 5, 1, 2]), 2);
   near(largest.data, [5, 2]);
   assert.deepEqual([...at.data], [1, 0]);

@@ -35,7 +35,7 @@ const LINES = [
   ["ab\nab", [2, 50, 60, 0.5], "The line costs 2.00 nats a letter the first time, 0.50 the second."],
   ["abc\nabd", [2, 4, 50, 60, 1, 1], ""],
   ["abcabc", [2, 4, 50, 60, 1], ""],
-  ["a\na", [1, 1], ""], // without a cost
+  ["a\na", [1, 1], ""], // without a loss
 ];
-for (const [text, costs, expected] of LINES)
-  test(`the line of "${text}"`, () => assert.equal(repeatSentence(tokens(text), costs, "letter"), expected));
+for (const [text, losses, expected] of LINES)
+  test(`the line of "${text}"`, () => assert.equal(repeatSentence(tokens(text), losses, "letter"), expected));

@@ -30,10 +30,10 @@ const STATE = {
 };
 
 /** The selection over parts of 2 layers and 2 heads; head 0 and 1 of any layer have the weights of HEADS. */
-function chosen(state = {}, { document = {}, parts = [{}] } = {}) {
+function chosen(state = {}, { viewDocument = {}, parts = [{}] } = {}) {
   const rows = WORDS.slice(1, 3);
   const source = {
-    document: { arrange: "choose", axes: ["query", "key"], ...document },
+    viewDocument: { arrange: "choose", axes: ["query", "key"], ...viewDocument },
     parts: parts.map((part) => ({ name: "part", rows, cols: WORDS, layers: 2, heads: 2, groups: null, ...part })),
     head: async (/** @type {number} */ part, /** @type {number} */ _layer, /** @type {number} */ head) => {
       const { rows: down, cols: across } = source.parts[part];
@@ -76,7 +76,7 @@ test("a part that is not there means the last; compared parts have the layers an
   ];
   assert.equal(chosen({ part: 7 }, { parts }).part.name, "second");
   assert.deepEqual(chosen({ part: 1 }, { parts }).shape, { layers: 2, heads: 5 });
-  assert.deepEqual(chosen({}, { parts, document: { arrange: "compare" } }).shape, { layers: 2, heads: 3 });
+  assert.deepEqual(chosen({}, { parts, viewDocument: { arrange: "compare" } }).shape, { layers: 2, heads: 3 });
 });
 
 test("a single head stands alone", () => {
@@ -151,13 +151,13 @@ test("a head is looked at closely only where nothing changes it", () => {
   assert.equal(chosen().unfiltered, true);
   for (const state of [{ mode: "words" }, { hide_keys: "first" }, { merge_subwords: true }])
     assert.equal(chosen(state).unfiltered, false);
-  assert.equal(chosen({}, { document: { arrange: "steps" } }).unfiltered, false);
+  assert.equal(chosen({}, { viewDocument: { arrange: "steps" } }).unfiltered, false);
 });
 
 test("two captures stand side by side, with the second minus the first where they have the same size", async () => {
-  const document = { arrange: "compare" };
+  const viewDocument = { arrange: "compare" };
   const parts = [{ name: "before" }, { name: "after" }];
-  const selection = chosen({}, { document, parts });
+  const selection = chosen({}, { viewDocument, parts });
   const { head } = selection.source;
   selection.source.head = (part, layer) => head.call(selection.source, part, layer, part); // another head in each
   const panels = await selection.panels(false);
@@ -166,7 +166,7 @@ test("two captures stand side by side, with the second minus the first where the
     ["before", "after", "after − before"],
   );
   near(values(panels[2].grid), [-0.4, -0.2, 0.2, 0.4, 1, 0, 0, -1]);
-  const others = chosen({}, { document, parts: [{}, { cols: [...WORDS, "?"], rows: ["q"] }] });
+  const others = chosen({}, { viewDocument, parts: [{}, { cols: [...WORDS, "?"], rows: ["q"] }] });
   others.source.head = async (part) => {
     const { rows, cols } = others.source.parts[part];
     return Grid.of(rows, cols, new Float32Array(rows.length * cols.length), new Uint8Array(rows.length * cols.length));
@@ -179,7 +179,7 @@ test("a step stands in the frame of the largest, absent where it has no words ye
     { rows: ["a"], cols: ["a", "b"] },
     { rows: ["a", "b"], cols: ["a", "b", "c"] },
   ];
-  const selection = chosen({}, { document: { arrange: "steps" }, parts });
+  const selection = chosen({}, { viewDocument: { arrange: "steps" }, parts });
   selection.source.head = async () => Grid.of(["a"], ["a", "b"], Float32Array.of(0.25, 1), new Uint8Array(2));
   const grid = await selection.grid(0, 0, 0, false);
   assert.deepEqual([grid.rows, grid.cols], [parts[1].rows, parts[1].cols]);
@@ -187,7 +187,7 @@ test("a step stands in the frame of the largest, absent where it has no words ye
   assert.deepEqual([...stub(grid).values], [0.25, 1, 0, 0, 0, 0]); // the numbers themselves, which codes round
   const codes = new Grid(["a"], ["a", "b"], Uint8Array.of(127, 255), new Uint8Array(2), { limit: 2, poolSize: 1 });
   selection.source.head = async () => codes;
-  const other = await chosen({}, { document: { arrange: "steps" }, parts }).grid(0, 0, 0, false);
+  const other = await chosen({}, { viewDocument: { arrange: "steps" }, parts }).grid(0, 0, 0, false);
   assert.equal(other.rows.length, 2);
   const coded = stub(await selection.grid(0, 0, 0, false));
   assert.deepEqual([coded.values, coded.limit], [null, 2]);
@@ -198,7 +198,7 @@ test("a caption names part, layer and head, or how several are combined", () => 
   assert.equal(chosen({ layer: 1 }).caption("head"), "layer 1, head 0");
   const parts = [{}, { name: "step 2" }];
   assert.equal(chosen({ part: 1 }, { parts }).caption("head"), "step 2, layer 0, head 0");
-  const film = chosen({ part: 1 }, { parts, document: { arrange: "steps" } });
+  const film = chosen({ part: 1 }, { parts, viewDocument: { arrange: "steps" } });
   assert.equal(film.caption("head"), "step 2 (2 of 2), layer 0, head 0");
   const selected = [
     [0, 1],

@@ -164,9 +164,9 @@ test("an address holds what differs from the beginning, and is read again", (t) 
   assert.deepEqual(choicesOf(addressOf(history), { layer: 0, rows: [] }), { rows: [1, 2] });
 });
 
-test("an address holds the states of all studios: texts, nested lists, numbers and places", (t) => {
+test("an address holds the states of all studios: texts, nested lists, numbers and targets", (t) => {
   const [first, chosen] = [
-    { text: "abc", off: [], filled: [], replaced: [], hidden_patches: [], forced: [], num_beams: 4, place: null },
+    { text: "abc", off: [], filled: [], replaced: [], hidden_patches: [], forced: [], num_beams: 4, target: null },
     {
       text: "der „Käse“ # 50% & שלום 😀\n",
       off: [["decoder.0.cross.pattern", 1]],
@@ -175,7 +175,7 @@ test("an address holds the states of all studios: texts, nested lists, numbers a
       hidden_patches: [2, 8],
       forced: [[5, 1], []],
       num_beams: 1,
-      place: ["streams", 0, 2],
+      target: ["residual", 0, 2],
     },
   ];
   const { store, history } = followed(t, first, Object.keys(first));

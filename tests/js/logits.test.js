@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { near } from "./helpers.js";
 import * as logits from "../../tfviz/view/js/studios/logits.js";
 
-const { largest, logOdds, logSoftmax, logSumExp, normalized, softmax, tokenCosts, topK } = logits;
+const { largest, logOdds, logSoftmax, logSumExp, normalized, softmax, tokenLosses, topK } = logits;
 const EXACT = 1e-12;
 const { log } = Math;
 
@@ -35,9 +35,9 @@ test("numbers are divided by their sum", () => near(normalized(Float64Array.of(1
 
 test("a token costs minus the log of the probability that the row before it gave", () => {
   const rows = Float32Array.of(0, 0, 0, 0, 0, 30); // two of three tokens
-  near(tokenCosts(rows, [1, 2, 2], 3), [log(3), 0], EXACT);
-  near(tokenCosts(rows, [1, 0, 0], 3), [log(3), 30], EXACT);
-  assert.deepEqual(tokenCosts(rows, [1], 3), []);
+  near(tokenLosses(rows, [1, 2, 2], 3), [log(3), 0], EXACT);
+  near(tokenLosses(rows, [1, 0, 0], 3), [log(3), 30], EXACT);
+  assert.deepEqual(tokenLosses(rows, [1], 3), []);
 });
 
 test("log-odds are those of one label against all others", () => {

@@ -36,32 +36,32 @@ test("answers that are not chosen are the likeliest of each run, and two", () =>
   assert.deepEqual(answersOf(pair([1, 5, 2], [3, 9, 4]), [7, 0.5]), [1, 2]);
 });
 
-test("a place is one layer at one position, or one head at all", () => {
+test("a target is one layer at one position, or one head at all", () => {
   const runs = new PatchingRuns(SIZES, 3, async () => null);
-  const streams = { shape: [2, 4, 2], data: new Float32Array(16).fill(1) };
+  const residual = { shape: [2, 4, 2], data: new Float32Array(16).fill(1) };
   const heads = { shape: [2, 4, 3, 1], data: new Float32Array(24).fill(2) };
   const texts = stub({
     ids: [
       [1, 2, 3, 4],
       [1, 2, 5, 4],
     ],
-    clean: { streams, heads },
+    clean: { residual, heads },
   });
-  const stream = runs.patchInputs(texts, ["streams", 1, 2]);
-  assert.deepEqual([...stream.stream_at.data], [0, 0, 0, 0, 0, 0, 1, 0]);
-  assert.ok(stream.heads_at.data.every((at) => at === 0));
+  const patchedResidual = runs.patchInputs(texts, ["residual", 1, 2]);
+  assert.deepEqual([...patchedResidual.residual_at.data], [0, 0, 0, 0, 0, 0, 1, 0]);
+  assert.ok(patchedResidual.heads_at.data.every((at) => at === 0));
   const head = runs.patchInputs(texts, ["heads", 1, 0]);
   assert.deepEqual(head.heads_at.shape, [2, 3, 4]);
   assert.deepEqual(
     [...head.heads_at.data.keys()].filter((i) => head.heads_at.data[i]),
     [12, 13, 14, 15],
   );
-  assert.ok(head.stream_at.data.every((at) => at === 0));
-  assert.equal(runs.placesOf("streams", 4).length, 8);
-  assert.deepEqual(runs.placesOf("heads", 4).at(-1), ["heads", 1, 2]);
+  assert.ok(head.residual_at.data.every((at) => at === 0));
+  assert.equal(runs.targetsOf("residual", 4).length, 8);
+  assert.deepEqual(runs.targetsOf("heads", 4).at(-1), ["heads", 1, 2]);
 });
 
-test("a kernel is sent both texts and the place alone, and its answers are kept by place", async () => {
+test("a kernel is sent both texts and the target alone, and its answers are kept by target", async () => {
   /** @type {any[][]} */
   const asked = [];
   const runs = new PatchingKernelRuns(SIZES, 3, async (channel, program, inputs) => {
@@ -79,11 +79,11 @@ test("a kernel is sent both texts and the place alone, and its answers are kept 
     ["text 1", "read", { ids: { shape: [1, 2], data: [1, 0] } }],
   ]);
   const head = await runs.patch("fill heads", texts, ["heads", 1, 2]);
-  await runs.patch("fill streams", texts, ["streams", 0, 1]);
+  await runs.patch("fill residual", texts, ["residual", 0, 1]);
   const both = { shape: [2, 2], data: [1, 2, 1, 0] };
   assert.deepEqual(asked.slice(2), [
-    ["fill heads", "patch", { texts: both, place: { shape: [3], data: [1, 1, 2] } }],
-    ["fill streams", "patch", { texts: both, place: { shape: [3], data: [0, 0, 1] } }],
+    ["fill heads", "patch", { texts: both, target: { shape: [3], data: [1, 1, 2] } }],
+    ["fill residual", "patch", { texts: both, target: { shape: [3], data: [0, 0, 1] } }],
   ]);
   assert.equal(await runs.patch("patch", texts, ["heads", 1, 2]), head);
   assert.equal(asked.length, 4);

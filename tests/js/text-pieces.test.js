@@ -1,4 +1,4 @@
-// A written text as pieces: their places among the tokens that a model reads, made once for each text.
+// A written text as pieces: their positions among the tokens that a model reads, made once for each text.
 
 import "./stubs.js";
 import assert from "node:assert/strict";
@@ -20,12 +20,18 @@ const letters = (joiner) =>
   });
 const prompt = { text: "abc", ids: [0, 1, 2] };
 /** @param {{ text: string, first: number, last: number }[]} pieces */
-const places = (pieces) => pieces.map(({ text, first, last }) => `${text} ${first} ${last}`);
+const positions = (pieces) => pieces.map(({ text, first, last }) => `${text} ${first} ${last}`);
 
-test("pieces have their tokens' places; before what the model reads they are negative", () => {
+test("pieces have their tokens' positions; before what the model reads they are negative", () => {
   const pieces = new TextPieces(letters(null));
-  assert.deepEqual(places(pieces.piecesFor(prompt, [3, 4], undefined)), ["a 0 0", "b 1 1", "c 2 2", "d 3 3", "e 4 4"]);
-  assert.deepEqual(places(pieces.piecesFor(prompt, [3], 2)), ["a -2 -2", "b -1 -1", "c 0 0", "d 1 1"]);
+  assert.deepEqual(positions(pieces.piecesFor(prompt, [3, 4], undefined)), [
+    "a 0 0",
+    "b 1 1",
+    "c 2 2",
+    "d 3 3",
+    "e 4 4",
+  ]);
+  assert.deepEqual(positions(pieces.piecesFor(prompt, [3], 2)), ["a -2 -2", "b -1 -1", "c 0 0", "d 1 1"]);
 });
 
 test("pieces are made once for a prompt, its tokens and what is read of them", () => {
@@ -40,7 +46,7 @@ test("written tokens that carry no spaces stand apart", () => {
   const written = new TextPieces(letters({ kind: "spaces" }))
     .piecesFor(prompt, [3], 4)
     .filter((piece) => piece.written);
-  assert.deepEqual(places(written), [" d 3 3"]);
+  assert.deepEqual(positions(written), [" d 3 3"]);
 });
 
 test("a prompt that cannot be read is one piece", () => {
@@ -48,7 +54,7 @@ test("a prompt that cannot be read is one piece", () => {
   tokenizer.encode = () => {
     throw new Error("no such letter");
   };
-  assert.deepEqual(places(new TextPieces(tokenizer).piecesFor({ text: "xyz", ids: null }, [], undefined)), [
+  assert.deepEqual(positions(new TextPieces(tokenizer).piecesFor({ text: "xyz", ids: null }, [], undefined)), [
     "xyz 0 -1",
   ]);
 });

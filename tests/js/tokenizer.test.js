@@ -32,7 +32,7 @@ const pieces = (tokens, more = {}) =>
     ...more,
   });
 
-test("characters are found by their place, and a stranger is named", () => {
+test("characters are found by their id, and a stranger is named", () => {
   const letters = makeTokenizer({ kind: "characters", tokens: ["a", "😀", "\n", "\ud83d"] });
   assert.deepEqual(letters.encode("a😀\n"), [0, 1, 2]);
   assert.deepEqual(letters.encode("\ud83da"), [3, 0]); // half of a pair alone

@@ -39,7 +39,7 @@ test("a word and its sign stay together where one token holds both", () => {
   assert.deepEqual(texts(segmentsOf(cutting(/\s*\S+/gu), "it's so.")), ["it's", "so."]);
 });
 
-test("where a token holds a space between words, each token is a place", () => {
+test("where a token holds a space between words, each token is a segment", () => {
   const segments = segmentsOf(cutting(/.{1,3}/gu), "a b c");
   assert.deepEqual(texts(segments), ["a b", " c"]);
   assert.deepEqual(

@@ -65,11 +65,11 @@ def test_attend_returns_zeros_for_fully_masked_queries():
 @pytest.mark.parametrize("dim", [1, 2, 5, 6])
 def test_sinusoidal_matches_formula(dim):
     given = positions.Sinusoidal(context=3, dim=dim).table(7)
-    for place in range(7):
+    for position in range(7):
         for column in range(dim):
             wave = math.cos if column % 2 else math.sin
-            expected = wave(place / 10_000 ** (column // 2 * 2 / dim))
-            assert given[place, column].item() == pytest.approx(expected, abs=1e-6)
+            expected = wave(position / 10_000 ** (column // 2 * 2 / dim))
+            assert given[position, column].item() == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", [positions.Sinusoidal, positions.Learned])

@@ -107,13 +107,13 @@ def test_shift_matches_indexing(queries, keys):
 @pytest.mark.parametrize(("queries", "keys"), SIZES)
 def test_relative_bias_matches_formula(queries, keys):
     """(b) + (c) + (d) of section 3.3, cell by cell; (a) is attention's own."""
-    places, query, key = built(Relative), random(2, 3, queries, 2), random(2, 3, keys, 2)
-    given = places.bias(query, key)
+    positions, query, key = built(Relative), random(2, 3, queries, 2), random(2, 3, keys, 2)
+    given = positions.bias(query, key)
     assert given.shape == (2, 3, queries, keys)
     for b, h, i, j in torch.cartesian_prod(*map(torch.arange, given.shape)).tolist():
         distance = keys - queries + i - j
-        r = (places.project.weight @ wave(distance, 6))[2 * h : 2 * h + 2]
-        u, v = places.content[h, 0], places.distance[h, 0]
+        r = (positions.project.weight @ wave(distance, 6))[2 * h : 2 * h + 2]
+        u, v = positions.content[h, 0], positions.distance[h, 0]
         terms = dot(query[b, h, i], r) + dot(u, key[b, h, j]) + dot(v, r)
         assert given[b, h, i, j].item() == pytest.approx(terms / math.sqrt(2), abs=1e-5)
 
@@ -121,12 +121,12 @@ def test_relative_bias_matches_formula(queries, keys):
 @torch.no_grad()
 @kinds
 def test_attention_adds_position_bias_to_scores(kind):
-    layer, places, x = MultiHeadAttention(6, 3), built(kind), random(2, 7, 6)
+    layer, positions, x = MultiHeadAttention(6, 3), built(kind), random(2, 7, 6)
     mask = masks.causal.dense(7, 7)
     with capture(layer) as seen:
-        layer(x, mask=mask, positions=places)
+        layer(x, mask=mask, positions=positions)
     query, key, _ = layer.in_proj(x).view(2, 7, 3, 3, 2).permute(2, 0, 3, 1, 4)
-    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(2) + places.bias(query, key)
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(2) + positions.bias(query, key)
     close(seen["pattern"], scores.masked_fill(~mask, -torch.inf).softmax(-1))
     plain = (torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(2)).masked_fill(~mask, -torch.inf).softmax(-1)
     assert (seen["pattern"] - plain).abs().max() > 0.01
@@ -142,12 +142,12 @@ def test_position_biases_are_translation_invariant(kind):
 
 
 def test_relative_parameters_receive_gradients():
-    places = Relative(0, 6, 3)
-    assert [tuple(p.shape) for p in places.parameters()] == [(3, 1, 2), (3, 1, 2), (6, 6)]
-    assert not places.content.any()
-    assert not places.distance.any()
-    places.bias(random(2, 3, 4, 2), random(2, 3, 5, 2)).square().sum().backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in places.parameters())
+    positions = Relative(0, 6, 3)
+    assert [tuple(p.shape) for p in positions.parameters()] == [(3, 1, 2), (3, 1, 2), (6, 6)]
+    assert not positions.content.any()
+    assert not positions.distance.any()
+    positions.bias(random(2, 3, 4, 2), random(2, 3, 5, 2)).square().sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in positions.parameters())
 
 
 @torch.no_grad()

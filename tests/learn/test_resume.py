@@ -115,12 +115,12 @@ class Stop(BaseException):
 @pytest.mark.parametrize("where", ["batch", "loss", "backward", "body", "schedule", "save"])
 def test_error_keeps_the_last_complete_step(tmp_path, monkeypatch, where):
     """At step 5, of which neither weights nor gradients may keep a trace."""
-    armed = {"place": ""}
+    armed = {"moment": ""}
 
-    def at(place):
-        if armed["place"] == place:
-            armed["place"] = ""
-            raise Stop(place)
+    def at(moment):
+        if armed["moment"] == moment:
+            armed["moment"] = ""
+            raise Stop(moment)
 
     class Batches(Windows):
         def __getitem__(self, step):
@@ -148,7 +148,7 @@ def test_error_keeps_the_last_complete_step(tmp_path, monkeypatch, where):
     with pytest.raises(Stop, match=where):  # noqa: PT012
         for step in steps:
             if step.step == (3 if where == "save" else 4):
-                armed["place"] = where
+                armed["moment"] = where
                 at("body")
     del steps
     gc.collect()

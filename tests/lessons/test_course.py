@@ -30,7 +30,7 @@ def parameter_cells(source, values):
 
 
 def test_main_line_lessons_need_only_main_line_lessons():
-    line = [lesson for lesson in LESSONS.values() if lesson.place == "line"]
+    line = [lesson for lesson in LESSONS.values() if lesson.track == "line"]
     assert len(line) >= 6
     assert {name for lesson in line for name in lesson.needs} <= {lesson.name for lesson in line}
     assert all(name < lesson.name for lesson in LESSONS.values() for name in lesson.needs)
@@ -60,8 +60,8 @@ def test_helpful_lessons_are_not_prerequisites():
     [("01_a", (None, "02_b", "03_c")), ("02_b", ("01_a", "03_c", None)), ("03_c", ("02_b", None, None))],
 )  # fmt: skip
 def test_neighbours_include_next_main_line_lesson(name, expected):
-    places = {"01_a": "line", "02_b": "side", "03_c": "line"}
-    lessons = [Lesson(each, each, "", 5, (), place) for each, place in places.items()]
+    tracks = {"01_a": "line", "02_b": "side", "03_c": "line"}
+    lessons = [Lesson(each, each, "", 5, (), track) for each, track in tracks.items()]
     assert tuple(each and each.name for each in course.neighbours(lessons, name)) == expected
 
 

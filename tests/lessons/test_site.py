@@ -67,8 +67,8 @@ def test_every_link_has_a_target(site):
         for url in page.links | page.loads:
             if re.match(r"https?:|data:|mailto:", url) and url not in page.loads:
                 continue
-            place, _, name = url.partition("#")
-            to = (path.parent / place).resolve() if place else path
+            path_to, _, name = url.partition("#")
+            to = (path.parent / path_to).resolve() if path_to else path
             lesson = to.parent.name == "notebooks" and re.match(r"\d\d_", to.name)
             there = url.startswith("data:") or to.is_file() or (lesson and not whole)
             if not there or (name and to in found and name not in found[to].names):

@@ -24,11 +24,11 @@ class Positions(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.words, self.places = nn.Embedding(30, 12), nn.Embedding(14, 12)
+        self.words, self.positions = nn.Embedding(30, 12), nn.Embedding(14, 12)
         self.attention = nn.MultiheadAttention(12, 2, batch_first=True)
 
     def forward(self, ids):
-        x = self.words(ids) + self.places(torch.arange(ids.shape[-1]))
+        x = self.words(ids) + self.positions(torch.arange(ids.shape[-1]))
         return self.attention(x, x, x)[0]
 
 
@@ -52,7 +52,7 @@ LIMITS = {
     "RoBERTa": "input_ids has 20 tokens in a text; RobertaModel has 12 positions",  # it counts from 2
     "BART": "input_ids has 20 tokens in a text; BartModel has 14 positions",
     "ours": "20 positions are needed, but only 14 were learned; shorten the text",
-    "one's own": "position 19 is looked up in a table of 14, places: shorten the text",
+    "one's own": "position 19 is looked up in a table of 14, positions: shorten the text",
 }
 
 

@@ -38,8 +38,8 @@ class Sparsemax(torch.autograd.Function):
     @staticmethod
     def forward(ctx, scores):
         ordered = scores.sort(-1, descending=True).values
-        sums, places = ordered.cumsum(-1) - 1, torch.arange(1, scores.shape[-1] + 1)
-        count = (places * ordered > sums).sum(-1, keepdim=True)
+        sums, ranks = ordered.cumsum(-1) - 1, torch.arange(1, scores.shape[-1] + 1)
+        count = (ranks * ordered > sums).sum(-1, keepdim=True)
         return (scores - sums.gather(-1, count - 1) / count).clamp(min=0)
 
 

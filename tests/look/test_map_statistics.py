@@ -27,10 +27,10 @@ def padded(weights, mask, before, after, rows="zeros", per_head=False):
     sides = (before, after, before, after)
     wide, allowed = functional.pad(weights, sides), functional.pad(mask, sides)
     if rows == "see":
-        places = [*range(before), *range(before + LENGTH, before + LENGTH + after)]
-        for place in places:
-            wide[..., place, before : before + LENGTH] = 1 / LENGTH
-            allowed[..., place, before : before + LENGTH] = True
+        positions = [*range(before), *range(before + LENGTH, before + LENGTH + after)]
+        for position in positions:
+            wide[..., position, before : before + LENGTH] = 1 / LENGTH
+            allowed[..., position, before : before + LENGTH] = True
     if rows == "even":  # what a finite mask comes to
         wide[..., ~allowed.any(-1), :] = 1 / wide.shape[-1]
     if per_head:
@@ -120,8 +120,8 @@ def test_change_averages_over_queries_seen_in_either():
 def test_distance_of_generation_steps_matches_whole_text():
     weights = random_weights(seed=4)[0].tril()
     weights = weights / weights.sum(-1, keepdim=True)
-    places = torch.arange(LENGTH)
-    far = (weights * (places[:, None] - places).abs()).sum(-1)
+    positions = torch.arange(LENGTH)
+    far = (weights * (positions[:, None] - positions).abs()).sum(-1)
     for last in (1, 2, LENGTH):
         step = AttentionMaps(weights[:, :, -last:], WORDS[-last:], WORDS)
         torch.testing.assert_close(measures.mean_distance(step), far[:, :, -last:].mean(-1))

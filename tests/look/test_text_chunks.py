@@ -18,7 +18,7 @@ B, H, T, D, W = 2, 3, 20, 5, 4
 
 
 def chunks(x):
-    """[batch, chunk, head, place, dim]"""
+    """[batch, chunk, head, position, dim]"""
     return x.unflatten(1, (-1, W)).transpose(2, 3)
 
 

@@ -185,9 +185,9 @@ def test_over_time_separates_interleaved_texts():
     model = llama()
     caches = [transformers.DynamicCache(config=model.config) for _ in range(2)]
     with torch.no_grad(), capture(model) as seen:
-        for place in range(5):
+        for position in range(5):
             for ids, cache in zip(IDS, caches):
-                model(ids[None, place : place + 1], past_key_values=cache)
+                model(ids[None, position : position + 1], past_key_values=cache)
     for number, ids in enumerate(IDS):
         assert_same_maps(AttentionMaps.over_time(seen, text_index=number), one_pass(model, input_ids=ids[None, :5]))
 
@@ -218,8 +218,8 @@ def test_over_time_supports_prefilled_caches():
     with torch.no_grad():
         model(IDS[:1, :4], past_key_values=cache)
         with capture(model) as seen:
-            for place in range(4, 7):
-                model(IDS[:1, place : place + 1], past_key_values=cache)
+            for position in range(4, 7):
+                model(IDS[:1, position : position + 1], past_key_values=cache)
     maps, whole = AttentionMaps.over_time(seen, key_tokens=list("abcdefg")), one_pass(model, input_ids=IDS[:1])
     assert maps.shape == (2, 4, 3, 7)
     torch.testing.assert_close(maps.weights, whole.weights[:, :, 4:], rtol=1e-4, atol=1e-6)

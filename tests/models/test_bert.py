@@ -57,12 +57,14 @@ def test_heads_match_reference():
     for row in range(2):
         pooled = (model.pooler.weight @ states[row, 0] + model.pooler.bias).tanh()
         close(follows[row], model.next_sentence_head.weight @ pooled + model.next_sentence_head.bias)
-        for place in range(7):
-            word = model.mlm_dense.weight @ states[row, place] + model.mlm_dense.bias
+        for position in range(7):
+            word = model.mlm_dense.weight @ states[row, position] + model.mlm_dense.bias
             word = word / 2 * (1 + torch.erf(word / math.sqrt(2)))
             word = (word - word.mean()) / (word.var(correction=0) + 0.02).sqrt()
             word = word * model.mlm_norm.weight + model.mlm_norm.bias
-            close(tokens[row, place], torch.stack([vector @ word for vector in model.tokens.weight]) + model.mlm_bias)
+            close(
+                tokens[row, position], torch.stack([vector @ word for vector in model.tokens.weight]) + model.mlm_bias
+            )
 
 
 def test_selected_positions_match_full_prediction():

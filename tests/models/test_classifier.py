@@ -79,11 +79,11 @@ def test_mask_limits_the_receptive_field(kind, mask, layers, reach):
     mask = masks.full if mask is None else masks.window(mask)
     model = classifier(pooling=first, mask=mask, layers=layers, positions=kind)
     moved = []
-    for place in range(7):
+    for position in range(7):
         changed = IDS[:1].clone()
-        changed[0, place] = 1
+        changed[0, position] = 1
         moved.append((model(changed) - model(IDS[:1])).abs().max().item() > 1e-5)
-    assert moved == [place <= reach for place in range(7)]
+    assert moved == [position <= reach for position in range(7)]
 
 
 def test_classifier_applies_masks_per_text_and_per_head():

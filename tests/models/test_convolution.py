@@ -33,12 +33,12 @@ def test_reach_matches_the_receptive_field(layers, kernel, dilation):
 def test_causal_block_matches_reference():
     block, x = GatedConvBlock(3, kernel=2, dilation=4), random(2, 7, 3)
     normed, (old, new), bias = block.norm(x), block.convolution.weight.unbind(-1), block.convolution.bias
-    for place in range(7):
-        both = new @ normed[:, place, :, None] + bias[:, None]
-        if place >= 4:
-            both = both + old @ normed[:, place - 4, :, None]
+    for position in range(7):
+        both = new @ normed[:, position, :, None] + bias[:, None]
+        if position >= 4:
+            both = both + old @ normed[:, position - 4, :, None]
         content, gate = both[:, :3, 0], both[:, 3:, 0]
-        close(block(x)[:, place], x[:, place] + block.out_proj(content.tanh() * gate.sigmoid()))
+        close(block(x)[:, position], x[:, position] + block.out_proj(content.tanh() * gate.sigmoid()))
 
 
 def test_gates_can_be_captured_and_zeroed():

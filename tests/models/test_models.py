@@ -44,10 +44,10 @@ def test_self_attention_matches_hand_computed_values(scaled, a):
 def test_gpt_receptive_field_matches_its_mask(mask):
     model, text = gpt(layers=1, mask=mask), ids(batch=1)
     reach = torch.zeros(7, 7, dtype=torch.bool)
-    for place in range(7):
+    for position in range(7):
         changed = text.clone()
-        changed[:, place] = (text[:, place] + 1) % 11
-        reach[:, place] = (model(changed) - model(text)).abs().amax((0, 2)) > 1e-6
+        changed[:, position] = (text[:, position] + 1) % 11
+        reach[:, position] = (model(changed) - model(text)).abs().amax((0, 2)) > 1e-6
     assert torch.equal(reach, mask.dense(7, 7)[0, 0])
 
 

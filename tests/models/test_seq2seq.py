@@ -87,13 +87,13 @@ def test_attention_matches_reference(attention, queries):
     with capture(layer, "pattern") as seen:
         given = layer(query, layer.of_key(states), value, mask)
     for batch in range(2):
-        for place in range(7):
-            allowed = mask[batch, place if queries > 1 else 0].tolist()
-            powers = [exp(score(layer, query[batch, place], key)) for key in states[batch]]
+        for position in range(7):
+            allowed = mask[batch, position if queries > 1 else 0].tolist()
+            powers = [exp(score(layer, query[batch, position], key)) for key in states[batch]]
             total = sum(power for power, may in zip(powers, allowed) if may) or 1.0
             weights = torch.tensor([power / total if may else 0.0 for power, may in zip(powers, allowed)])
-            torch.testing.assert_close(seen["pattern"][batch, 0, place], weights)
-            torch.testing.assert_close(given[batch, place], weights @ value[batch])
+            torch.testing.assert_close(seen["pattern"][batch, 0, position], weights)
+            torch.testing.assert_close(given[batch, position], weights @ value[batch])
     assert seen["pattern"].shape == (2, 1, 7, 5)
     assert not seen["pattern"][:, 0][~mask.expand(2, 7, 5)].any()
     assert not given[1, 0].any()

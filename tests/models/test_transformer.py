@@ -24,8 +24,8 @@ def transformer(target_vocab_size=TARGET, **parts):
 
 def waves(length):
     rows = [
-        [(cos if column % 2 else sin)(place / 10_000 ** (column // 2 * 2 / DIM)) for column in range(DIM)]
-        for place in range(length)
+        [(cos if column % 2 else sin)(position / 10_000 ** (column // 2 * 2 / DIM)) for column in range(DIM)]
+        for position in range(length)
     ]
     return torch.tensor(rows)
 

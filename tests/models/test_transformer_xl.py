@@ -56,11 +56,11 @@ def test_memory_holds_attention_inputs():
         assert torch.equal(fresh[layer], seen[f"blocks.{layer}.attention_norm"][:, -4:])
 
 
-def first_seen(place, segment, memory, layers):
+def first_seen(position, segment, memory, layers):
     """The first position that has a part in what is known at one: each layer sees a memory before the segment."""
     for _ in range(layers):
-        place = place // segment * segment - memory
-    return place
+        position = position // segment * segment - memory
+    return position
 
 
 @torch.no_grad()
@@ -74,11 +74,11 @@ def test_memory_length_limits_the_context(sizes, residual):
     changed = (IDS[:1] + torch.eye(12, dtype=torch.long)) % 11  # row by row another token
     logits = in_segments(model, torch.cat((IDS[:1], changed)), segment)
     moved = (logits[1:] - logits[0]).abs().amax(-1) > 1e-12
-    for place in range(12):
-        first = first_seen(place, segment, memory, layers=2)
-        assert moved[:, place].tolist() == [first <= token <= place for token in range(12)]
+    for position in range(12):
+        first = first_seen(position, segment, memory, layers=2)
+        assert moved[:, position].tolist() == [first <= token <= position for token in range(12)]
     if segment == 1:  # the number in the docstring
-        assert [place - first_seen(place, 1, memory, layers=2) for place in range(12)] == [2 * memory] * 12
+        assert [position - first_seen(position, 1, memory, layers=2) for position in range(12)] == [2 * memory] * 12
 
 
 def test_gradients_match_long_pass_with_detached_past():

@@ -16,8 +16,8 @@ from browser import (
     named,
     numbers,
     pixels,
-    place_of_head,
     plain,
+    point_at_head,
     press,
     read,
     shown,
@@ -70,17 +70,17 @@ def test_arrow_keys_and_table_read_cells(open_view, causal):
 def test_mouse_reads_the_drawn_cell(open_view):
     some = cross_attention_maps()
     page = open_view(view.head(some, 1, 2))
-    places, expected = spots(page, QUERIES, KEYS), shown(weights(some, 1, 2)).tolist()
-    assert set(places) == {(row, col) for row in range(5) for col in range(7)}
+    cells, expected = spots(page, QUERIES, KEYS), shown(weights(some, 1, 2)).tolist()
+    assert set(cells) == {(row, col) for row in range(5) for col in range(7)}
     box = page.locator("canvas").bounding_box()
-    for (row, col), points in places.items():
+    for (row, col), points in cells.items():
         for x, y in (points[0], points[-1]):
             page.mouse.move(box["x"] + x, box["y"] + y)
             assert read(page)[:2] == (QUERIES[row], KEYS[col])
             assert float(read(page)[2]) == expected[row][col]
     page.mouse.move(0, 0)
     assert status_text(page) == ""
-    light = {cell: sum(colour) for cell, colour in colours(page, places).items()}
+    light = {cell: sum(colour) for cell, colour in colours(page, cells).items()}
     codes = some.layers[1][2]
     strongest = sorted(light, key=lambda cell: -codes[cell])
     assert [light[cell] for cell in strongest] == sorted(light.values())
@@ -152,7 +152,7 @@ def test_overview_opens_marks_and_combines_heads(open_view):
 
 def test_overview_click_opens_and_shift_click_marks(open_view):
     page = open_view(view.heads(cross_attention_maps()))
-    spot = place_of_head(page, "layer 0, head 1")
+    spot = point_at_head(page, "layer 0, head 1")
     page.keyboard.down("Shift")
     page.mouse.click(*spot)
     page.keyboard.up("Shift")
@@ -207,16 +207,16 @@ def test_key_without_effect_does_not_steal_focus_later(open_view):
 def test_locked_rows_and_columns_fade_other_cells(open_view):
     some = cross_attention_maps(1, 2, even=True)
     page = open_view(view.head(some, 0, 1))
-    places = spots(page, QUERIES, KEYS)
-    free, plain, box = colours(page, places), pixels(page), page.locator("canvas").bounding_box()
-    kept = lambda rows=range(5), cols=range(7): {cell for cell in places if not (cell[0] in rows and cell[1] in cols)}  # noqa: E731
+    cells = spots(page, QUERIES, KEYS)
+    free, plain, box = colours(page, cells), pixels(page), page.locator("canvas").bounding_box()
+    kept = lambda rows=range(5), cols=range(7): {cell for cell in cells if not (cell[0] in rows and cell[1] in cols)}  # noqa: E731
 
     def click(cell, *modifiers):
-        x, y = middle(places[cell])
+        x, y = middle(cells[cell])
         page.locator("canvas").click(position={"x": x, "y": y}, modifiers=modifiers)
         page.mouse.move(box["x"] + box["width"] + 50, box["y"] + 20)
         wait_until_drawn(page)
-        return changed(free, colours(page, places))
+        return changed(free, colours(page, cells))
 
     assert click((2, 3)) == kept([2])
     assert click((4, 0)) == kept([2, 4])
@@ -228,11 +228,11 @@ def test_locked_rows_and_columns_fade_other_cells(open_view):
     assert pixels(page) == plain
     page.locator("canvas").first.focus()
     press(page, "Home", *["ArrowUp"] * 5, "ArrowDown", "Space", "ArrowRight", "ArrowRight", "c", "ArrowDown", "Enter")
-    assert changed(free, colours(page, places)) == kept([1, 2], [2])
+    assert changed(free, colours(page, cells)) == kept([1, 2], [2])
     press(page, "Space", "C")
-    assert changed(free, colours(page, places)) == kept([1])
+    assert changed(free, colours(page, cells)) == kept([1])
     press(page, "Escape")
-    assert changed(free, colours(page, places)) == set()
+    assert changed(free, colours(page, cells)) == set()
     assert named(page) == "Layer 0, head 1"
 
 

@@ -105,12 +105,12 @@ def test_saved_html_passes_axe(open_view, new_page, tmp_path):
 def test_page_follows_color_scheme(open_view):
     eye = AttentionMaps(torch.eye(5, 5).expand(1, 1, 5, 5), query_tokens=ROWS)
     page = open_view(view.head(eye, 0, 0), scheme="dark")
-    places, seen = spots(page, ROWS, ROWS), {}
+    cell_points, seen = spots(page, ROWS, ROWS), {}
     for scheme in ("dark", "light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
         wait_until_drawn(page)
-        blank, cells = Image.open(page_picture(page)).convert("RGB").getpixel((3, 3)), colours(page, places)
+        blank, cells = Image.open(page_picture(page)).convert("RGB").getpixel((3, 3)), colours(page, cell_points)
         assert (sum(blank) > 600) == (scheme == "light")
         assert {cell for cell, colour in cells.items() if colour == blank} == {c for c in cells if c[0] != c[1]}
         assert abs(sum(cells[2, 2]) - sum(blank)) > 250

@@ -140,13 +140,13 @@ def test_classify_matches_torch_with_words_and_heads_removed(studio):
     whole = check_against_torch(page, model, encode_with_specials(TEXT))
     assert words(page) == TEXT.replace(",", " ,").split()
     assert shares(page) == dict(zip(LABELS, map(format_percent, whole.softmax(0).tolist())))
-    assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
+    assert plain(page.locator(".metric").text_content()) == f"log-odds of “bad”: {signed(log_odds(whole))}"
     click_word(page, "not")
     without = TEXT.replace("not ", "")
     now = check_against_torch(page, model, encode_with_specials(without))
     assert shares(page) == dict(zip(LABELS, map(format_percent, now.softmax(0).tolist())))
     before, after = log_odds(whole), log_odds(now)
-    assert plain(page.locator(".cost").text_content()) == (
+    assert plain(page.locator(".metric").text_content()) == (
         f"“bad”: {format_percent(whole.softmax(0)[0].item())} → {format_percent(now.softmax(0)[0].item())}; "
         f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
     )
@@ -346,7 +346,7 @@ def test_two_labels_keep_their_sides_and_colours(studio, answer):
     page = studio(made)
     scores = model(WORDS.encode(TEXT)[None])[0].detach()
     assert int(scores.argmax()) == answer
-    assert plain(page.locator(".cost").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
+    assert plain(page.locator(".metric").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
     assert plain(page.locator(".pane .scale").text_content()) == "A word pushes toward“no”“yes”"
     assert plain(page.locator(".ranking .axis").text_content()) == "← “no”“yes” →"
     against = page.locator(".pane.prediction .bar-row.against").all_text_contents()
@@ -416,8 +416,8 @@ def test_fill_guesses_of_bert_and_gpt_match_torch(studio):
     page = studio(made)
     ids = encode_with_specials(TEXT, back=(SEP,))
     gaps = [1 + 3, 1 + 10]  # "not" and, behind the comma, "was"
-    for place in gaps:
-        ids[place] = MASK
+    for position in gaps:
+        ids[position] = MASK
     whole = check_against_torch(page, bert, ids)
     left = check_against_torch(page, gpt, ids[: gaps[0]], run="comparison")[-1]
     ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
@@ -653,7 +653,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     page = studio(with_state(MADE[kind](), layer=1, head=2))
     ids = encode_with_specials(TEXT, front)
     if kind == "fill":
-        ids = [*(MASK if place in (4, 11) else one for place, one in enumerate(ids)), SEP]
+        ids = [*(MASK if position in (4, 11) else one for position, one in enumerate(ids)), SEP]
     weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
     unpointed = backgrounds(page)
     for i in (1, 7):
@@ -720,7 +720,7 @@ def test_classify_shading_follows_predicted_label_of_new_text(studio):
         types(page, text)
         best = LABELS[int(logits(model, encode_with_specials(text))[0].argmax())]
         assert f"toward “{best}”" in plain(page.locator(".pane .scale").text_content())
-        assert plain(page.locator(".prediction .cost").text_content()).startswith(f"log-odds of “{best}”")
+        assert plain(page.locator(".prediction .metric").text_content()).startswith(f"log-odds of “{best}”")
 
 
 def test_classify_summary_states_effect_of_ablating_head(studio):
@@ -753,8 +753,8 @@ def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
     def probability(*off):
         return logits(model, ids, off)[0].double().softmax(0)[0].item()
 
-    places = [(layer, head) for layer in range(2) for head in range(3)]
-    layer, head = min(places, key=lambda place: probability(place))  # which moves the log-odds most, downwards
+    addresses = [(layer, head) for layer in range(2) for head in range(3)]
+    layer, head = min(addresses, key=lambda address: probability(address))  # which moves the log-odds most, downwards
     shares = [probability(), probability((layer, head))]
     made = view.classify(model, WORDS, LABELS, TEXT, bos=CLS, dtype="float32")
     page = studio(with_state(made, layer=layer, head=head))

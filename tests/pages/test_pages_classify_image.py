@@ -116,8 +116,8 @@ def pixel(page, patch, right=0.0, down=0.0, more=0):
     """What is seen beside the middle of a patch, by shares of the picture, and so many pixels to the right."""
     picture = Image.open(io.BytesIO(page.locator(".patches canvas").screenshot())).convert("RGB")
     x, y = patch_centre(patch)
-    place = int((x + right) * picture.width) + more, int((y + down) * picture.height)
-    return numpy.array(picture.getpixel(place)).astype(int)
+    point = int((x + right) * picture.width) + more, int((y + down) * picture.height)
+    return numpy.array(picture.getpixel(point)).astype(int)
 
 
 def as_percent(share):

@@ -46,8 +46,8 @@ def readings(page):
 
 def walk_diagonal(page, size):
     """The cells on the diagonal, each once the arrow keys have gone there."""
-    for place in range(size):
-        yield place, place
+    for index in range(size):
+        yield index, index
         press(page, "ArrowRight", "ArrowDown")
 
 
@@ -100,16 +100,16 @@ def test_compare_offers_only_common_heads(open_view):
 def test_steps_leave_future_tokens_blank(open_view):
     parts = growing()
     page = open_view(view.steps(parts, 1, 2))
-    places = spots(page, NINE, NINE)
+    cells = spots(page, NINE, NINE)
     blank = Image.open(page_picture(page)).getpixel((3, 3))
     for at, (name, some) in enumerate(parts.items()):
         control(page, "Step").fill(str(at))
         wait_until_drawn(page)
         assert named(page) == f"{name.capitalize()} ({at + 1} of {len(parts)}), layer 1, head 2"
         n = len(some.query_tokens)
-        texts = page.locator("canvas").evaluate(READ, [list(places[cell][0]) for cell in places])
-        own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, places)
-        for (row, col), text in zip(places, texts):
+        texts = page.locator("canvas").evaluate(READ, [list(cells[cell][0]) for cell in cells])
+        own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, cells)
+        for (row, col), text in zip(cells, texts):
             beyond, said = row >= n or col >= n, text.rpartition("  ")[2]
             assert (said == "not there yet") == beyond
             assert beyond or (said == "may not look") == (col > row)
@@ -118,7 +118,7 @@ def test_steps_leave_future_tokens_blank(open_view):
     control(page, "Step").fill("0")
     wait_until_drawn(page)
     picture = Image.open(page_picture(page, "canvas")).convert("RGB")
-    (left, top), (right, bottom) = places[3, 3][0], places[7, 7][-1]
+    (left, top), (right, bottom) = cells[3, 3][0], cells[7, 7][-1]
     assert picture.crop((left, top, right, bottom)).getcolors() == [((right - left) * (bottom - top), blank[:3])]
 
 

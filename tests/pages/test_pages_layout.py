@@ -172,7 +172,7 @@ def test_studio_is_reached_by_tab_key_passes_axe_and_does_not_scroll_horizontall
     page.evaluate("document.activeElement.blur()")
     expected, reached = tabbed(page)
     assert set(reached) >= expected
-    assert all(reached[place] for place in expected)  # with an outline
+    assert all(reached[control] for control in expected)  # with an outline
     axe(page)
     assert axe_violations_by_scheme(page) == {}
     assert horizontal_overflow(page, 2000, 1280, 700, 400) == {}

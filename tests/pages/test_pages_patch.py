@@ -31,7 +31,7 @@ from tfviz.text import ByteTokenizer, SubwordTokenizer
 pytest_plugins = ["browser", "studio_pages"]
 CLEAN, CORRUPT = "abc fed", "abd fed"
 ANSWERS = ("g", "h")
-STREAMS, HEADS = "Residual stream before each layer", "Output of each head, at all positions"
+RESIDUAL, HEADS = "Residual stream before each layer", "Output of each head, at all positions"
 # Each run of the engine takes longer.
 SLOW = """(() => { const send = Worker.prototype.postMessage;
     Worker.prototype.postMessage = function (...given) { setTimeout(() => send.apply(this, given), 300); }; })()"""
@@ -65,9 +65,11 @@ def patched_change(told, answers, metric_before):
     """Where a run was patched, and how much that changed the difference of the answers' logits."""
     logits = tensor(told["outputs"]["logits"])
     ids = [TOKENIZER.encode(answer).item() for answer in answers]
-    streams, heads = (tensor(told["inputs"][name]) > 0 for name in ("stream_at", "heads_at"))
-    place = (streams if streams.any() else heads[:, :, 0]).nonzero()[0].tolist()
-    return ("streams" if streams.any() else "heads", *place), (logits[ids[0]] - logits[ids[1]]).item() - metric_before
+    residual, heads = (tensor(told["inputs"][name]) > 0 for name in ("residual_at", "heads_at"))
+    indices = (residual if residual.any() else heads[:, :, 0]).nonzero()[0].tolist()
+    return ("residual" if residual.any() else "heads", *indices), (
+        logits[ids[0]] - logits[ids[1]]
+    ).item() - metric_before
 
 
 def sentence(page):
@@ -89,23 +91,23 @@ def canvas(page, name):
 def test_every_cell_matches_study_patch(studio, tmp_path):
     model, made = patch_studio()  # other models: tests/view/test_patch.py
     page = studio(made)
-    fill(page, STREAMS)
+    fill(page, RESIDUAL)
     fill(page, HEADS)
-    tables = {"streams": study_patch(model, BLOCK_INPUTS), "heads": study_patch(model, "*.output_heads")}
+    tables = {"residual": study_patch(model, BLOCK_INPUTS), "heads": study_patch(model, "*.output_heads")}
     corrupt = tables["heads"].notes["corrupt"]
     patched = [
         one
         for one in page.evaluate("told")
-        if any(one["inputs"]["stream_at"]["data"] + one["inputs"]["heads_at"]["data"])
+        if any(one["inputs"]["residual_at"]["data"] + one["inputs"]["heads_at"]["data"])
     ]
     found = dict(patched_change(one, ANSWERS, corrupt) for one in patched)
     assert len(found) == len(patched) == sum(table.values.numel() for table in tables.values())
-    for (name, *place), value in found.items():
-        assert value == pytest.approx(tables[name].values[tuple(place)].item(), abs=1e-4)
+    for (name, *indices), value in found.items():
+        assert value == pytest.approx(tables[name].values[tuple(indices)].item(), abs=1e-4)
     assert max(map(abs, found.values())) > 0.01
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
-    layers = len(tables["streams"].values)
-    for start, table in ((2, tables["streams"]), (layers + 5, tables["heads"])):
+    layers = len(tables["residual"].values)
+    for start, table in ((2, tables["residual"]), (layers + 5, tables["heads"])):
         read = torch.tensor([[float(cell) for cell in row[1:]] for row in rows[start : start + layers]])
         torch.testing.assert_close(read, table.values, rtol=1e-3, atol=1e-4)
 
@@ -116,7 +118,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
     table = study_patch(model, BLOCK_INPUTS)
     before = bars(page)
     assert f"{signed(table.notes['clean'])} after the clean text" in sentence(page)
-    tab_to(page, f"canvas[aria-label^='{STREAMS}']")
+    tab_to(page, f"canvas[aria-label^='{RESIDUAL}']")
     press(page, "ArrowRight", "ArrowRight", "Enter")
     wait_until_idle(page)
     change_there = table.values[0, 2].item()
@@ -133,7 +135,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
     assert plain(page.locator(".how-to").text_content()).startswith("layer 0, position 2 “c/d”: ")
     other = opened_link(page, new_page)
     assert sentence(other) == sentence(page)
-    assert state(takes(page, "HTML", tmp_path))["place"] == ["streams", 0, 2]
+    assert state(takes(page, "HTML", tmp_path))["target"] == ["residual", 0, 2]
     click(page, "Undo")
     assert bars(page) == before
     click(page, "Redo", "Without the patch")
@@ -150,7 +152,7 @@ def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
 def test_metric_follows_chosen_answers(studio):
     """The likeliest tokens are the answers where none is chosen; a bar, or what is typed, chooses another."""
     model, made = patch_studio(answers=None)
-    page = studio(with_state(made, place=["heads", 1, 2]))
+    page = studio(with_state(made, target=["heads", 1, 2]))
     ids = [TOKENIZER.encode(text)[None] for text in (CLEAN, CORRUPT)]
     with torch.no_grad():
         clean, corrupt = (model(one)[0, -1] for one in ids)
@@ -186,7 +188,7 @@ def test_typed_texts_are_patched_and_mistakes_reported(studio):
         clean.fill(text)
         wait_until_idle(page)
         assert told in status_text(page)
-    canvas(page, STREAMS).press("Enter")
+    canvas(page, RESIDUAL).press("Enter")
     page.get_by_role("button", name=f"Fill: {HEADS}").click(force=True)
     wait_until_idle(page)
     assert len(page.evaluate("told")) == runs
@@ -234,29 +236,29 @@ def test_filling_can_be_stopped_and_resumed(studio, new_page, tmp_path):
     page.wait_for_function("told.length >= 3")
     page.wait_for_timeout(450)  # longer than a run takes
     assert len(page.evaluate("told")) == 2 + 1  # both texts, and one cell, which took too long to go on unasked
-    page.get_by_role("button", name=f"Fill: {STREAMS}").click()
+    page.get_by_role("button", name=f"Fill: {RESIDUAL}").click()
     page.locator(".table-title progress:visible").wait_for()
     page.wait_for_function("told.length >= 6")
-    page.get_by_role("button", name=f"Stop filling: {STREAMS}").click()
+    page.get_by_role("button", name=f"Stop filling: {RESIDUAL}").click()
     wait_until_idle(page)
     stopped = len(page.evaluate("told")) - 2
     assert 3 <= stopped < cells
     assert not page.locator(".table-title progress:visible").count()
-    fill(page, STREAMS)
+    fill(page, RESIDUAL)
     assert len(page.evaluate("told")) - 2 == cells
 
 
 def test_swapped_texts_are_patched_in_reverse(studio):
     model, made = patch_studio()
-    page = studio(with_state(made, place=["heads", 0, 1]))
+    page = studio(with_state(made, target=["heads", 0, 1]))
     do_try(page, "Swap the texts")
     table = study_patch(model, "*.output_heads", ANSWERS[::-1], CORRUPT, CLEAN)
     assert f"{signed(table.notes['corrupt'] + table.values[0, 1].item())} (clean: " in sentence(page)
 
 
-def test_invalid_place_patches_nothing(studio):
+def test_invalid_target_patches_nothing(studio):
     _, made = patch_studio()
-    page = studio(with_state(made, place=["heads", 0, -1], answer=10**6, other=0.5))
+    page = studio(with_state(made, target=["heads", 0, -1], clean_answer_id=10**6, corrupt_answer_id=0.5))
     assert "after the clean text" in sentence(page)
     assert button(page, "Without the patch").count() == 0
 
@@ -272,10 +274,10 @@ def test_space_is_accepted_as_answer_token(studio):
 
 
 def test_svg_contains_both_tables(studio, tmp_path):
-    page = studio(with_state(patch_studio()[1], place=["streams", 0, 2]))
-    fill(page, STREAMS)
+    page = studio(with_state(patch_studio()[1], target=["residual", 0, 2]))
+    fill(page, RESIDUAL)
     text = takes(page, "SVG", tmp_path).read_text("utf-8")
-    assert STREAMS in text
+    assert RESIDUAL in text
     assert HEADS in text
 
 
@@ -286,7 +288,7 @@ def test_kernel_fills_tables_with_numbers_of_study_patch(new_page, tmp_path):
     model, _ = patch_studio()
     live = view.patch(model, TOKENIZER, CLEAN, CORRUPT, answers=ANSWERS, kernel=True)
     page = open_with_kernel(new_page(), live, "patching-widget")
-    fill(page, STREAMS)
+    fill(page, RESIDUAL)
     fill(page, HEADS)
     rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
     for start, sites in ((2, BLOCK_INPUTS), (7, "*.output_heads")):
@@ -309,10 +311,10 @@ def test_kernel_reads_texts_and_answers_by_any_tokenizer(new_page):
     page.locator(".answer.clean input").fill(" cat")
     page.keyboard.press("Enter")
     wait_until_idle(page)
-    page.wait_for_function("() => kernelState().then(({ state }) => state.answer >= 0)")
-    assert live.state["answer"] == tokenizer.encode(" cat").item()
+    page.wait_for_function("() => kernelState().then(({ state }) => state.clean_answer_id >= 0)")
+    assert live.state["clean_answer_id"] == tokenizer.encode(" cat").item()
     clean, corrupt = (tokenizer.encode(text)[None] for text in ("cat the", "the cat"))
-    answers = live.state["answer"], live.state["other"]
+    answers = live.state["clean_answer_id"], live.state["corrupt_answer_id"]
     with torch.no_grad():
         values = [
             (logits[0, -1, answers[0]] - logits[0, -1, answers[1]]).item() for logits in map(model, (clean, corrupt))

@@ -15,7 +15,7 @@ from browser import (
     named,
     number,
     page_picture,
-    place_of_head,
+    point_at_head,
     press,
     read,
     status_text,
@@ -211,7 +211,7 @@ def test_overview_opens_clicked_head(open_view):
     assert named(page).endswith(
         "2 layers × 3 heads: what “cls” looks at".replace("“", "“\u2068").replace("”", "\u2069”")
     )
-    page.mouse.click(*place_of_head(page, "layer 1, head 1"))
+    page.mouse.click(*point_at_head(page, "layer 1, head 1"))
     wait_until_drawn(page)
     assert page.locator("h1").text_content() == "Layer 1, head 1"
 

@@ -33,16 +33,16 @@ def test_mouse_reads_nearest_point(page, tmp_path):
     box = page.locator("canvas").bounding_box()
     for (x, y), name, (longitude, latitude) in zip(svg_points(page, tmp_path), NAMES, GRID.tolist(), strict=True):
         page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
-        place = f"longitude {format_number(longitude)}, latitude {format_number(latitude)}"
-        assert status_text(page) == f"“{name.replace(chr(9), ' ')}”  {place}"
+        coordinates = f"longitude {format_number(longitude)}, latitude {format_number(latitude)}"
+        assert status_text(page) == f"“{name.replace(chr(9), ' ')}”  {coordinates}"
     page.mouse.move(box["x"] + 130, box["y"] + 5)
     assert status_text(page) == ""
 
 
 def test_axes_are_not_flipped(page, tmp_path):
-    places = torch.tensor(svg_points(page, tmp_path)).reshape(3, 3, 2)
-    assert (places[:, 1:, 0] > places[:, :-1, 0]).all()
-    assert (places[1:, :, 1] > places[:-1, :, 1]).all()
+    pixels = torch.tensor(svg_points(page, tmp_path)).reshape(3, 3, 2)
+    assert (pixels[:, 1:, 0] > pixels[:, :-1, 0]).all()
+    assert (pixels[1:, :, 1] > pixels[:-1, :, 1]).all()
 
 
 def test_arrow_keys_move_to_next_point_in_direction(page):
@@ -126,10 +126,10 @@ def test_labels_never_cover_points():
     points = torch.randn(80, 2)
     figure = view.scatter(points, [f"a long name {i}" for i in range(80)], "Crowd", mark=["a long name 7"]).figure()
     plane = figure.axes[0]
-    places = torch.as_tensor(plane.transData.transform(points.numpy()))
+    pixels = torch.as_tensor(plane.transData.transform(points.numpy()))
     assert len(plane.texts) > 5
     for box in (text.get_window_extent() for text in plane.texts):
-        inside = (places > torch.tensor([box.x0, box.y0])) & (places < torch.tensor([box.x1, box.y1]))
+        inside = (pixels > torch.tensor([box.x0, box.y0])) & (pixels < torch.tensor([box.x1, box.y1]))
         assert not inside.all(1).any()
 
 

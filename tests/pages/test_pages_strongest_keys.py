@@ -46,12 +46,12 @@ def test_omitted_weights_are_reported_in_cells_and_note(open_view):
     page = open_view(view.head(some, 0, 1, top_k=2))
     expected = weights(some, 0, 1)
     rest = expected.sum(-1) - expected.topk(2).values.sum(-1)
-    places = {}
+    texts = {}
     for _x, _y, text in page.locator("canvas").first.evaluate(SCAN):
         found = re.fullmatch("“q(.*)” → “k(.*)”  (.*)", re.sub("[\u2066-\u2069]", "", text))
-        places[int(found[1]), int(found[2])] = found[3]
-    assert len(places) == 9 * 12
-    for (row, col), text in places.items():
+        texts[int(found[1]), int(found[2])] = found[3]
+    assert len(texts) == 9 * 12
+    for (row, col), text in texts.items():
         if col in expected[row].topk(2).indices:
             assert text == format_number(expected[row, col])
         else:

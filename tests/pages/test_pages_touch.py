@@ -176,7 +176,7 @@ def test_write_works_by_taps(open_on_phone, tmp_path):
     assert page.locator(".studio-summary b").text_content() == "Layer 0, head 1"
     button(page, "layer 0: switch all its heads off or on").tap()
     wait_until_idle(page)
-    assert "without 3 heads" in page.locator(".cost").text_content()
+    assert "without 3 heads" in page.locator(".metric").text_content()
     page.locator("button.bar-row").nth(1).tap()
     wait_until_idle(page)
     assert page.locator(".token").count() == 5

@@ -106,10 +106,10 @@ def test_bars_and_attention_maps_match_python(studio):
     for site, pattern in last["patterns"].items():
         torch.testing.assert_close(tensor(pattern[-1]), seen[site], rtol=0, atol=1e-4)
     assert len(last["patterns"]) == 4
-    for place in (1, len(tokens) - 1):
-        page.locator(".written .word").nth(place).click()
+    for position in (1, len(tokens) - 1):
+        page.locator(".written .word").nth(position).click()
         wait_until_idle(page)
-        shares = logits[place].softmax(-1)
+        shares = logits[position].softmax(-1)
         shares[[0, target["[BOS]"]]] = 0
         top = shares.topk(len(bars(page)))
         assert [name for name, _ in bars(page)] == target.tokens(top.indices)
@@ -140,8 +140,8 @@ def test_strongest_cross_attention_opens_first_with_predicted_words_as_rows(stud
     with torch.no_grad():
         whole = made(*inputs)[0, unsure].softmax(-1)
 
-    places = itertools.product(range(2), range(seen["decoder.0.cross.pattern"].shape[1]))
-    layer, head = max(places, key=lambda place: change(*place))
+    addresses = itertools.product(range(2), range(seen["decoder.0.cross.pattern"].shape[1]))
+    layer, head = max(addresses, key=lambda address: change(*address))
     expected = seen[f"decoder.{layer}.cross.pattern"][0, head]
     found = torch.tensor([[float(cell) for cell in row] for row in cells])
     torch.testing.assert_close(found, expected, rtol=0.06, atol=1e-4)
@@ -200,7 +200,7 @@ def test_tree_node_shows_its_text_by_mouse_and_keyboard(studio):
     _, target = tokenizers()
     page = studio(with_state(shown, num_beams=3))
     columns = search(made, "one two three", num_beams=3, length_penalty=0.6)
-    page.locator(".node[data-place='1 2']").click()
+    page.locator(".node[data-node='1 2']").click()
     wait_until_idle(page)
     assert word(page) == [*target.tokens(columns[1][2][0]), "…"]
     asked = page.evaluate("window.told.at(-1).inputs.target.data")
@@ -263,15 +263,15 @@ def test_ablated_heads_match_capture_edits(studio):
     with torch.no_grad(), look.capture(made, edit={site: without(head) for site, head in off}):
         expected = made(source_ids("one two three"), read)
     torch.testing.assert_close(tensor(edited["outputs"]["logits"]), expected, rtol=1e-4, atol=1e-4)
-    cost = page.locator(".cost").text_content()
-    assert "with all heads on" in cost
+    metric = page.locator(".metric").text_content()
+    assert "with all heads on" in metric
     assert page.locator(".bar-list .before").count() == page.locator(".bar-list .bar-row:not(.others)").count()
     click(page, "All on")
     assert (
         texts(page)[0]
         == generate.translate(made, ["one two three"], source, target, num_beams=1, max_new_tokens=LENGTH)[0]
     )
-    assert "with all heads on" not in page.locator(".cost").text_content()
+    assert "with all heads on" not in page.locator(".metric").text_content()
 
 
 def test_heads_are_ablated_by_key_button_and_layer(studio):
@@ -423,12 +423,12 @@ def test_hovered_target_word_shades_source(studio):
         made(source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]]))
     weights = seen["decoder.0.cross.pattern"][0, 0]
     page.get_by_role("button", name="cross-attention, head 0 of layer 0, on").click()
-    for place in (0, 2):
-        page.locator(".written .word").nth(place).hover()
+    for position in (0, 2):
+        page.locator(".written .word").nth(position).hover()
         wait_until_idle(page)
         words = shaded(page, ".editor .token")
-        assert [shade for _, shade, _ in words] == visible(weights[place, :3])  # without the end of the sentence
-        assert [at for at, (_, _, looks) in enumerate(shaded(page, ".written .word")) if looks] == [place]
+        assert [shade for _, shade, _ in words] == visible(weights[position, :3])  # without the end of the sentence
+        assert [at for at, (_, _, looks) in enumerate(shaded(page, ".written .word")) if looks] == [position]
     page.get_by_role("button", name="encoder, head 1 of layer 1, on").click()
     page.locator(".editor .token", has_text="two").hover()
     wait_until_idle(page)

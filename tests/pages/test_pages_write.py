@@ -142,30 +142,30 @@ def test_dragged_top_k_line_rounds_to_nearest_bar(studio, tmp_path):
     page = studio(write_studio()[1])
     line, rows = page.locator(".threshold"), page.locator(".bar-list .bar-row")
 
-    def drag_to(*places):
+    def drag_to(*points):
         """Onto a share of the height of a bar each, and let go at the last."""
         start = line.bounding_box()
         page.mouse.move(start["x"] + 9, start["y"] + 4)
         page.mouse.down()
-        for place, part in places:
-            row = rows.nth(place).bounding_box()
+        for row_index, part in points:
+            row = rows.nth(row_index).bounding_box()
             page.mouse.move(start["x"] + 9, row["y"] + part * row["height"])
             wait_until_idle(page)
         page.mouse.up()
 
-    for place, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
-        drag_to((place, part))
+    for row_index, part, kept in ((6, 0.6, 7), (6, 0.4, 6), (2, 0.4, 2), (2, 0.6, 3), (0, 0.1, 1)):
+        drag_to((row_index, part))
         assert line.get_attribute("aria-valuenow") == str(kept)
     drag_to((7, 0.9), (4, 0.9), (1, 0.9))
     assert saved_state(page, tmp_path)["top_k"] == 2
 
 
-def test_ablated_heads_and_their_cost_match_python(studio):
+def test_ablated_heads_and_their_loss_match_python(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt="face.bad"))
     ids = TOKENIZER.encode("face.bad")
     whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
-    assert page.locator(".cost").text_content() == f"{guess_words(whole, len(TOKENIZER))} ({whole:.2f} nats a letter)"
+    assert page.locator(".metric").text_content() == f"{guess_words(whole, len(TOKENIZER))} ({whole:.2f} nats a letter)"
     switch(page, 0, 1)
     switch(page, 1, 2)
     edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in ((0, 1), (1, 2))}
@@ -176,7 +176,7 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     for site, pattern in seen.items():
         torch.testing.assert_close(numbers(told["patterns"][site][0]), pattern, rtol=0, atol=1e-5)
     now = functional.cross_entropy(expected[0, :-1], ids[1:]).item()
-    assert page.locator(".cost").text_content() == f"{now:.2f} nats a letter without 2 heads, {whole:.2f} with all"
+    assert page.locator(".metric").text_content() == f"{now:.2f} nats a letter without 2 heads, {whole:.2f} with all"
     assert list(bars(page).values()) == [
         format_percent(p) for p in expected[0, -1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]
@@ -192,24 +192,24 @@ def test_ablated_heads_and_their_cost_match_python(studio):
     assert page.locator(".cell.off").count() == 0
 
 
-def choices(cost):
+def choices(loss):
     """The number of equally likely letters among which a choice would cost as much, to two digits."""
-    return f"{float(f'{math.exp(cost):.1e}'):g}"
+    return f"{float(f'{math.exp(loss):.1e}'):g}"
 
 
-def guess_words(cost, vocab_size):
-    if cost > math.log(vocab_size):
+def guess_words(loss, vocab_size):
+    if loss > math.log(vocab_size):
         return f"Worse than guessing among all {vocab_size} letters"
-    return f"Like guessing among {choices(cost)} of {vocab_size} letters"
+    return f"Like guessing among {choices(loss)} of {vocab_size} letters"
 
 
-def guess_comparison(cost, other):
-    if max(cost, other) > math.log(len(TOKENIZER)):
+def guess_comparison(loss, other):
+    if max(loss, other) > math.log(len(TOKENIZER)):
         return ""
-    return f": like guessing among {choices(cost)} letters instead of {choices(other)}"
+    return f": like guessing among {choices(loss)} letters instead of {choices(other)}"
 
 
-def test_head_sentence_states_ablation_cost(studio):
+def test_head_sentence_states_ablation_loss(studio):
     """Where its weights are largest, and what the text costs without it."""
     model, made = write_studio()
     text = "face.badface.bad"
@@ -253,15 +253,15 @@ def test_head_sentence_accounts_for_other_ablated_heads(studio):
     page.get_by_role("button", name="head 2 of layer 1, on").click()
     ids = TOKENIZER.encode("face.badface.bad")
 
-    def cost(*layers):
+    def loss(*layers):
         edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(2) for layer in layers}
         with torch.no_grad(), look.capture(model, edit=edit):
             return f"{functional.cross_entropy(model(ids[None])[0, :-1], ids[1:]):.2f}"
 
-    assert len({cost(), cost(0), cost(1), cost(0, 1)}) == 4
-    page.get_by_text(f"With this head off the text costs {cost(0, 1)} nats a letter instead of {cost(0)}").wait_for()
+    assert len({loss(), loss(0), loss(1), loss(0, 1)}) == 4
+    page.get_by_text(f"With this head off the text costs {loss(0, 1)} nats a letter instead of {loss(0)}").wait_for()
     switch(page, 1, 2)
-    page.get_by_text(f"is off. The text costs {cost(0, 1)} nats a letter instead of {cost(0)}").wait_for()
+    page.get_by_text(f"is off. The text costs {loss(0, 1)} nats a letter instead of {loss(0)}").wait_for()
 
 
 def test_tokens_outside_vocabulary_are_never_offered(studio):
@@ -275,8 +275,8 @@ def test_tokens_outside_vocabulary_are_never_offered(studio):
         scores = model(letters.encode("abcd")[None])[0, :, :20]
     likeliest = letters.tokens(scores[-1].argmax()[None])[0]
     assert bars(page)[likeliest] == format_percent(1.0)  # as the temperature is 0
-    cost = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
-    assert page.locator(".cost").text_content() == f"{guess_words(cost, 20)} ({cost:.2f} nats a letter)"
+    loss = functional.cross_entropy(scores[:-1], letters.encode("abcd")[1:]).item()
+    assert page.locator(".metric").text_content() == f"{guess_words(loss, 20)} ({loss:.2f} nats a letter)"
     click(page, *[STEP] * 3)
     assert page.locator(".token").count() == 7
 
@@ -366,13 +366,13 @@ def test_hovered_token_shows_its_attention(studio):
     with torch.no_grad(), look.capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode("face.bad")[None])
     weights = seen["blocks.1.attention.pattern"][0, 1]
-    for place in (7, 4):
-        page.locator(".token").nth(place).hover()
+    for index in (7, 4):
+        page.locator(".token").nth(index).hover()
         wait_until_idle(page)
-        assert page.locator(".token.from").all_text_contents() == ["face.bad"[place]]
+        assert page.locator(".token.from").all_text_contents() == ["face.bad"[index]]
         shaded = page.locator(".token").evaluate_all("all => all.map(one => Boolean(one.style.backgroundColor))")
-        codes = (255 * weights[place].sqrt()).round()
-        assert shaded == [key <= place and code >= 8 for key, code in enumerate(codes.tolist())]
+        codes = (255 * weights[index].sqrt()).round()
+        assert shaded == [key <= index and code >= 8 for key, code in enumerate(codes.tolist())]
     assert page.locator(".pane.text small").first.text_content() == "Where “.” looks: layer 1, head 1"
     page.mouse.move(2, 2)
     wait_until_idle(page)
@@ -597,7 +597,7 @@ def test_tab_key_puts_caret_at_end_of_text(studio, tmp_path):
     assert page.locator(".token.from").text_content() == "b"
 
 
-def test_lower_cost_with_heads_ablated_is_explained_by_generated_text(studio):
+def test_lower_loss_with_heads_ablated_is_explained_by_generated_text(studio):
     """Cheaper with heads off than with all on: only where the model has written, and only then is it said."""
     page = studio(with_state(write_studio()[1], prompt="face.bad", temperature=0.0))
     for layer in range(2):
@@ -706,7 +706,7 @@ def test_saved_page_restores_state(studio, new_page, tmp_path):
     path = takes(page, "HTML", tmp_path)
     goto_view(own, path)
     wait_until_idle(own)
-    for look_at in (shown, bars, lambda one: one.locator(".cost").text_content(), status_text):
+    for look_at in (shown, bars, lambda one: one.locator(".metric").text_content(), status_text):
         assert look_at(own) == look_at(page)
     texts = "all => all.map(one => [one.textContent, one.getAttribute('aria-pressed')])"
     assert own.locator(".cell.off").count() == page.locator(".cell.off").count() == 1
@@ -811,7 +811,7 @@ def test_kernel_matches_torch_and_saved_page_is_static(new_page, tmp_path):
     with torch.no_grad():
         whole = model(ids[None])[0]
     now, before = (functional.cross_entropy(one[:-1], ids[1:]).item() for one in (without, whole))
-    assert page.locator(".cost").text_content() == f"{now:.2f} nats a letter without 1 head, {before:.2f} with all"
+    assert page.locator(".metric").text_content() == f"{now:.2f} nats a letter without 1 head, {before:.2f} with all"
     assert list(bars(page).values()) == [
         format_percent(share) for share in without[-1].softmax(-1).topk(LIKELIEST).values.tolist()
     ]

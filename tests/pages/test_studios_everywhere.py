@@ -89,7 +89,7 @@ def use_write(expect, view, models_scope):
         check_top_share(expect, view, run_on_text(models_scope["gpt"], tokenizer, prompt)[0, -1].softmax(-1), words)
     expect(view.locator(".before")).to_have_count(0)
     view.get_by_role("button", name="head 0 of layer 0, on").press("x")
-    expect(view.locator(".cost").first).to_contain_text("without 1 head")
+    expect(view.locator(".metric").first).to_contain_text("without 1 head")
     expect(view.locator(".before").first).to_be_attached()
 
 

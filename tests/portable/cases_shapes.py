@@ -107,7 +107,7 @@ def arranging():
 
 
 def indexing():
-    places, pairs = torch.tensor([2, 0, -1]), torch.tensor([[1, 0, 1], [-1, 0, 0]])
+    indices, pairs = torch.tensor([2, 0, -1]), torch.tensor([[1, 0, 1], [-1, 0, 0]])
     yield st.sampled_from(
         [
             Case("embedding", (MATRIX, ids))
@@ -126,20 +126,20 @@ def indexing():
     yield st.sampled_from([Case("scatter_add", (X, axis, inside * 0, X + 0.5)) for axis in (0, 1, -1)])
     masks = [torch.rand(shape, generator=torch.Generator().manual_seed(1)) < 0.5 for shape in ((2,), (2, 3), (3, 4))]
     for given in (
-        [places % 2],
-        [None, places],
-        [pairs, None, places],
-        [places % 2, places],
-        [None, pairs, places],
+        [indices % 2],
+        [None, indices],
+        [pairs, None, indices],
+        [indices % 2, indices],
+        [None, pairs, indices],
         [pairs],
         [masks[0]],
-        [masks[1], places[:1]],
+        [masks[1], indices[:1]],
     ):
         yield st.just(Case("index.Tensor", (X, given)))
         shape = X[tuple(slice(None) if one is None else one for one in given)].shape
         yield st.just(Case("index_put", (X, given, torch.tensor(-1.0))))
         yield st.just(Case("index_put", (X, given, torch.ones(shape), True)))
-    far = [None, places, None, places]  # not beside each other: their axis comes first
+    far = [None, indices, None, indices]  # not beside each other: their axis comes first
     yield st.just(Case("index.Tensor", (torch.arange(120.0).reshape(2, 3, 4, 5), far)))
     yield st.just(Case("index_put", (torch.arange(120.0).reshape(2, 3, 4, 5), far, X[0, :, 0, None, None])))
     yield st.just(Case("index.Tensor", (X, [None, masks[2]])))

@@ -54,24 +54,24 @@ def programs():
     return made
 
 
-def places(value, way=()):
+def paths(value, way=()):
     """The ways to all parts of plain values."""
     yield way
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, part in inner:
-        yield from places(part, (*way, key))
+        yield from paths(part, (*way, key))
 
 
 def fuzzed(spec, draw):
     """A copy in which one to three parts are other ones."""
     found = copy.deepcopy(spec)
     for _ in range(draw.choice((1, 1, 2, 3))):
-        *way, last = draw.choice([one for one in places(found) if one])
+        *way, last = draw.choice([one for one in paths(found) if one])
         home = found
         for key in way:
             home = home[key]
         _change(home, last, found, draw)
-        if not (isinstance(found, dict) and any(places(found))):
+        if not (isinstance(found, dict) and any(paths(found))):
             break
     return found
 
@@ -85,7 +85,7 @@ def _change(home, key, whole, draw):
     elif kind == 2 and isinstance(home, list):
         home.insert(key, copy.deepcopy(draw.choice(home)))
     elif kind == 3:
-        way = draw.choice(list(places(whole)))
+        way = draw.choice(list(paths(whole)))
         for step in way:
             whole = whole[step]
         home[key] = copy.deepcopy(whole)

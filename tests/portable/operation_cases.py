@@ -139,8 +139,8 @@ def collected(strategy, count):
 
     gather()
     found.sort(key=_work)
-    places = [round(place * (len(found) - 1) / (count - 1)) for place in range(count)]
-    return [found[place] for place in dict.fromkeys(places)]
+    indices = [round(index * (len(found) - 1) / (count - 1)) for index in range(count)]
+    return [found[index] for index in dict.fromkeys(indices)]
 
 
 def _work(case):

@@ -150,10 +150,10 @@ def test_step_program_continues_from_read_program(parts):
     programs, text = export_language_model(model, "float32"), ids(1, 9)
     assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
-    for place in range(6, 9):
+    for index in range(6, 9):
         kept = [made[name] for name in programs["step"].inputs[1:]]
-        made = programs["step"](text[:, place : place + 1], *kept)
-        assert torch.allclose(made["logits"], model(text)[:, place : place + 1], atol=1e-5)
+        made = programs["step"](text[:, index : index + 1], *kept)
+        assert torch.allclose(made["logits"], model(text)[:, index : index + 1], atol=1e-5)
     assert made["keys.0"].shape == (1, 3, 9, 4)
 
 

@@ -274,7 +274,7 @@ def test_composition_is_full_where_all_is_read_and_zero_where_nothing_is_written
     assert weights.composition("value")["0.0", "1.0"] == 0  # the receiver writes nothing
 
 
-def test_heads_are_named_by_label_or_place():
+def test_heads_are_named_by_label_or_index():
     weights = head_weights(deep())
     assert torch.equal(weights.ov("2", "1"), weights.ov(-1, -1))
     assert repr(weights) == "weights of GPT: 3 layers x 2 heads, from 10 numbers to 5"

@@ -56,8 +56,8 @@ def test_mean_activations_and_patching_match_reference(name, by_position, tmp_pa
         own = recorded(model, clean, module, at)
         source = expected if heads is None else expected.transpose(1, 2).flatten(-2)
         source = source.expand_as(own)
-        for place in range(heads or own.shape[1]):
-            where = (place, None) if heads else (None, place)
+        for index in range(heads or own.shape[1]):
+            where = (index, None) if heads else (None, index)
 
             def change(tensor, where=where):
                 tensor = tensor.clone()

@@ -54,21 +54,21 @@ def reference(model, clean, corrupt, modules, heads, by, each, at, seed=0):
                 int(torch.randint(1, TEXTS, (), generator=torch.Generator().manual_seed(seed))), 0
             ),
         }[by]()
-        places = itertools.product(
+        targets = itertools.product(
             range(heads) if each != "position" else [None], range(own.shape[1]) if each != "head" else [None]
         )
         if by == "gradient":
             leaf = recorded(model, base, module, at).requires_grad_()
             (slope,) = torch.autograd.grad(score(run(model, base, module, lambda _, leaf=leaf: leaf * 1, at)), leaf)
             product = (source - leaf.detach()) * slope
-            rows.append(torch.stack([cut(product, heads, *place).float().sum() for place in places]))
+            rows.append(torch.stack([cut(product, heads, *target).float().sum() for target in targets]))
             continue
         found = []
-        for place in places:
+        for target in targets:
 
-            def change(tensor, place=place, source=source):
+            def change(tensor, target=target, source=source):
                 tensor = tensor.clone()
-                cut(tensor, heads, *place)[:] = cut(source, heads, *place)
+                cut(tensor, heads, *target)[:] = cut(source, heads, *target)
                 return tensor
 
             with torch.no_grad():
@@ -95,7 +95,7 @@ def assert_matches(table, expected, dtype=torch.float32):
 @pytest.mark.parametrize(
     ("name", "glob", "by", "padded"),
     [
-        *((*place, "clean", False) for place in SITES),
+        *((*target, "clean", False) for target in SITES),
         *(("GPT-2", "*.output_heads", by, False) for by in BY[1:]),
         ("Llama", "*.output_heads", "mean", True),
         ("Llama", "*.output_heads", "resample", True),
@@ -361,8 +361,8 @@ def test_patched_pattern_multiplies_unpatched_values(each):
     expected = []
     for site, head, position in itertools.product(sites, heads, positions):
         weights = base[f"{site}.pattern"].clone()
-        place = slice(None), slice(None) if head is None else head, slice(None) if position is None else position
-        weights[place] = other[f"{site}.pattern"][place]
+        index = slice(None), slice(None) if head is None else head, slice(None) if position is None else position
+        weights[index] = other[f"{site}.pattern"][index]
         outputs = weights @ base[f"{site}.value"]
         with torch.no_grad(), look.capture(model, [], edit={f"{site}.output_heads": lambda _, new=outputs: new}):
             expected.append(score(call(model, corrupt)) - unpatched)

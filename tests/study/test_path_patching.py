@@ -62,9 +62,9 @@ def reference(model, base, other, layer=2, part=None, head=1):
             outputs[number][..., columns] = source[number][..., columns]
             logits, seen = run(model, base, outputs, layer=layer)
             if part is not None:
-                place = {"query": 0, "key": 1, "value": 2}[part] * HEADS * DIM + head * DIM
-                place = slice(place, place + DIM)
-                logits, _ = run(model, base, None, (place, seen["qkv"][..., place]), layer)
+                features = {"query": 0, "key": 1, "value": 2}[part] * HEADS * DIM + head * DIM
+                features = slice(features, features + DIM)
+                logits, _ = run(model, base, None, (features, seen["qkv"][..., features]), layer)
             changes[number, sender] = METRIC(logits) - METRIC(plain)
     return changes
 
@@ -164,24 +164,24 @@ def test_other_heads_of_a_receiver_stay_frozen(gpt2):
     _, kept = run(gpt2, CLEAN)
     plain, source = METRIC(run(gpt2, CLEAN)[0]), run(gpt2, CORRUPT)[1]
     expected = torch.zeros(1, HEADS)
-    place = slice(DIM, 2 * DIM)  # the queries of head 1
+    features = slice(DIM, 2 * DIM)  # the queries of head 1
     for sender in range(HEADS):
         columns = slice(sender * DIM, (sender + 1) * DIM)
         outputs = {number: kept[number].clone() for number in range(LAYERS)}
         outputs[0][..., columns] = source[0][..., columns]
         outputs[1][..., :DIM] = run(gpt2, CLEAN, outputs)[1][1][..., :DIM]
-        query = run(gpt2, CLEAN, outputs)[1]["qkv"][..., place]
+        query = run(gpt2, CLEAN, outputs)[1]["qkv"][..., features]
         received = {number: kept[number] for number in (0, 1)} | {1: outputs[1]}
-        hook_free = run(gpt2, CLEAN, received | {2: _free(gpt2, received, place, query)}, (place, query))[0]
+        hook_free = run(gpt2, CLEAN, received | {2: _free(gpt2, received, features, query)}, (features, query))[0]
         expected[0, sender] = METRIC(hook_free) - plain
     torch.testing.assert_close(both, expected, rtol=1e-3, atol=1e-7)
     assert not torch.allclose(both, alone)
 
 
-def _free(model, received, place, query):
+def _free(model, received, features, query):
     """The outputs of the heads of layer 2 as they come of these."""
     _, kept = run(model, CLEAN)
-    return run(model, CLEAN, received | {2: kept[2]}, (place, query))[1][2]
+    return run(model, CLEAN, received | {2: kept[2]}, (features, query))[1][2]
 
 
 def test_frozen_mlps_give_the_direct_effect(gpt2):

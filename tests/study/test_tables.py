@@ -61,7 +61,7 @@ def test_repeated_label_raises():
 
 def test_integer_index_is_a_position():
     found = Table(torch.arange(14.0).view(2, 7), {"layer": ["in", "0"], "position": WORDS})
-    assert [found["0", place] for place in (0, 4, 6, -1, -7)] == [7, 11, 13, 13, 7]
+    assert [found["0", label] for label in (0, 4, 6, -1, -7)] == [7, 11, 13, 13, 7]
     assert found[1].tolist() == list(range(7, 14))
     assert found["0", "2"] == 12
     with pytest.raises(

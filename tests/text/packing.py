@@ -29,9 +29,9 @@ def write(path, content):
     return path
 
 
-def folder(place, files):
+def folder(path, files):
     for name, content in files.items():
-        write(place / name, content)
+        write(path / name, content)
 
 
 def tar(files, links=()):

@@ -24,8 +24,8 @@ def rows_of(lengths, seed=0):
     """Rows of ids that tell which row they are: the first id is 100 + its number."""
     draw = torch.Generator().manual_seed(seed)
     return [
-        torch.cat([torch.tensor([100 + place]), torch.randint(FIRST, 50, (length - 1,), generator=draw)])
-        for place, length in enumerate(lengths)
+        torch.cat([torch.tensor([100 + index]), torch.randint(FIRST, 50, (length - 1,), generator=draw)])
+        for index, length in enumerate(lengths)
     ]
 
 
@@ -75,7 +75,7 @@ def test_buckets_depend_only_on_seed_and_step():
 
 def test_buckets_keep_columns_aligned():
     source = rows_of(LENGTHS)
-    target = [torch.cat([row[:1], torch.full((place % 4,), 9)]) for place, row in enumerate(source)]
+    target = [torch.cat([row[:1], torch.full((index % 4,), 9)]) for index, row in enumerate(source)]
     labels, scores = torch.arange(11), torch.arange(11) / 7
     made = Buckets(source, labels, target, scores, max_tokens=21)
     for ids, numbers, others, values in epoch(made):
@@ -100,9 +100,9 @@ def test_in_order_returns_all_rows(lengths, tokens):
     batches = list(made.in_order())
     assert len(batches) == len(made)
     there = [row for (ids,) in batches for row in unpadded(ids)]
-    assert there == [rows[place].tolist() for place in made.order]
+    assert there == [rows[index].tolist() for index in made.order]
     assert [len(row) for row in there] == sorted(lengths)
-    back = [there[place] for place in made.order.argsort()]
+    back = [there[index] for index in made.order.argsort()]
     assert back == [row.tolist() for row in rows]
 
 
@@ -128,7 +128,7 @@ def test_sentence_pairs_accept_other_special_ids():
 def sentences(*documents):
     """Documents of sentences of so many tokens; a token tells document, sentence and place."""
     return [
-        [torch.tensor([1000 * d + 100 * s + place for place in range(n)]) for s, n in enumerate(document)]
+        [torch.tensor([1000 * d + 100 * s + index for index in range(n)]) for s, n in enumerate(document)]
         for d, document in enumerate(documents, 1)
     ]
 
@@ -188,11 +188,11 @@ def test_sentence_pairs_truncate_the_longer_sentence(first, second, length, kept
 def test_streams_are_contiguous_across_steps(batch, length, more):
     ids = torch.arange(batch * length + 1 + more)
     streams = Streams(ids, length, batch)
-    inputs, targets, places = zip(*(streams[step] for step in range(len(streams))))
+    inputs, targets, indices = zip(*(streams[step] for step in range(len(streams))))
     assert all(part.shape == (batch, length) for part in (*inputs, *targets))
     assert all(torch.equal(after, before + 1) for before, after in zip(inputs, targets))
     assert all(torch.equal(after[:, 0], before[:, -1] + 1) for before, after in pairwise(inputs))
-    assert [each.tolist() for each in places] == [[[b, s] for b in range(batch)] for s in range(len(streams))]
+    assert [each.tolist() for each in indices] == [[[b, s] for b in range(batch)] for s in range(len(streams))]
     assert torch.cat(inputs, 1).flatten().tolist() == list(range(batch * len(streams) * length))
     assert len(ids) - 1 - batch * len(streams) * length < batch * length
     assert_equal(streams[2 * len(streams)], streams[0])

@@ -79,11 +79,11 @@ def test_pairs_fetch_only_their_two_files(publish, tmp_path):
     assert datasets.pairs("en", "de", "val")[1][2] == "val.de 2"
     assert requested == ["val.en.gz", "val.de.gz"]
     assert corpora.verify("multi30k") == "partly"
-    places = corpora.fetch("multi30k")
+    paths = corpora.fetch("multi30k")
     assert sorted(requested) == sorted(captions())
-    assert places == corpora.paths("multi30k") == [tmp_path / "cache/multi30k" / path.name for path in places]
+    assert paths == corpora.paths("multi30k") == [tmp_path / "cache/multi30k" / path.name for path in paths]
     assert corpora.verify("multi30k") == "ok"
-    assert (corpora.fetch("multi30k"), len(requested)) == (places, 9)
+    assert (corpora.fetch("multi30k"), len(requested)) == (paths, 9)
 
 
 def test_local_file_takes_precedence(publish, data):
@@ -119,8 +119,8 @@ def test_zip_without_the_member_raises_with_its_contents(data):
 def test_damaged_or_encrypted_zip_raises(data):
     whole = zipped({"enwik8": os.urandom(500)})
     locked = bytearray(whole)
-    for place in (6, whole.index(b"PK\x01\x02") + 8):  # the flag "encrypted", in both heads
-        locked[place] |= 1
+    for offset in (6, whole.index(b"PK\x01\x02") + 8):  # the flag "encrypted", in both heads
+        locked[offset] |= 1
     for content in (whole[:300], whole[:100] + b"???" + whole[103:], b"", bytes(locked)):
         write(data / "enwik8/enwik8.zip", content)
         for read in (datasets.enwik8, partial(corpora.load, "enwik8")):
@@ -149,9 +149,9 @@ def test_own_text_is_looked_up_in_the_data_folder(data, tmp_path, monkeypatch):
 
 
 def test_absent_file_may_be_put_where_paths_says(data):
-    (place,) = corpora.paths("shakespeare")
-    assert place == data / "shakespeare" / "input.txt"
-    write(place, TEXT)
+    (path,) = corpora.paths("shakespeare")
+    assert path == data / "shakespeare" / "input.txt"
+    write(path, TEXT)
     assert corpora.load("shakespeare") == TEXT
 
 
@@ -163,9 +163,9 @@ def test_load_rejects_other_encodings(tmp_path, content):
 
 @pytest.mark.parametrize("make", [make_pipe, os.mkdir])
 def test_pipes_and_folders_raise(tmp_path, data, make):
-    for place in ("own", "data/shakespeare/input.txt"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        make(tmp_path / place)
+    for path in ("own", "data/shakespeare/input.txt"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        make(tmp_path / path)
     with pytest.raises(LookupError, match="no corpus and no file is called"):
         corpora.load(str(tmp_path / "own"))
     with pytest.raises(FileNotFoundError, match=r"there is no file .*own"):
@@ -199,12 +199,12 @@ def test_split_divides_text_and_rejects_empty_parts():
 def test_data_command_lists_and_fetches_files(publish, tmp_path):
     publish("multi30k", captions())
     run = partial(CliRunner().invoke, main)
-    own, places = (
+    own, paths = (
         [str(tmp_path / folder / file.path) for file in corpora.CORPORA["multi30k"].files]
         for folder in ("data", "cache")
     )
     assert run(["data", "path", "multi30k"]).output.split() == own
-    assert run(["data", "fetch", "multi30k"]).output.split() == places
+    assert run(["data", "fetch", "multi30k"]).output.split() == paths
     assert run(["data", "verify", "multi30k"]).output.split() == ["multi30k", "ok"]
     assert [line.split()[:2] for line in run(["data", "list"]).output.splitlines()] == [
         [name, {"pydoc": "embedded", "multi30k": "ok"}.get(name, "absent")] for name in corpora.CORPORA

@@ -55,10 +55,10 @@ def test_masked_tokens_hide_at_least_one_token():
 
 def bert_like_vocabulary(mask="[MASK]", padding=0):
     """A tokenizer whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
-    places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
-    unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
-    letters = {chr(97 + place): 104 + place for place in range(26)}
-    return SubwordTokenizer(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
+    specials = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
+    unused = {f"[unused{index}]": index for index in range(104) if index not in specials.values()}
+    letters = {chr(97 + index): 104 + index for index in range(26)}
+    return SubwordTokenizer(Tokenizer(models.WordPiece(unused | specials | letters, unk_token="[UNK]")))
 
 
 def test_masked_tokens_use_special_ids_of_the_vocabulary():
@@ -71,7 +71,7 @@ def test_masked_tokens_use_special_ids_of_the_vocabulary():
     assert torch.equal(targets[chosen], ids[chosen])
     assert int((shown == 103).sum()) == pytest.approx(0.8 * int(chosen.sum()), rel=0.03)
     replaced = shown[chosen & (shown != 103) & (shown != ids)]
-    assert sorted(set(replaced.tolist())) == [place for place in range(1, 130) if not 100 <= place < 104]
+    assert sorted(set(replaced.tolist())) == [index for index in range(1, 130) if not 100 <= index < 104]
 
 
 def test_masked_tokens_accept_vocabulary_or_size():
@@ -101,7 +101,7 @@ def test_masked_tokens_reject_unsuitable_vocabularies():
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(mask="<mask>"))
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
         MaskedTokens(Always(torch.arange(9)[None]), bert_like_vocabulary(padding=7))
-    specials = {name: place for place, name in enumerate(SPECIAL_TOKENS)}
+    specials = {name: index for index, name in enumerate(SPECIAL_TOKENS)}
     with pytest.raises(ValueError, match="tokenizer has 7 tokens"):
         MaskedTokens(
             Always(torch.arange(7)[None]), SubwordTokenizer(Tokenizer(models.WordPiece(specials, unk_token="[UNK]")))

@@ -203,11 +203,11 @@ def reference_merges(words, joins):
         made.append((left, right))
         order.append(left + right)
         for parts in pieces.values():
-            place = 0
-            while place < len(parts) - 1:
-                if parts[place : place + 2] == [left, right]:
-                    parts[place : place + 2] = [left + right]
-                place += 1
+            index = 0
+            while index < len(parts) - 1:
+                if parts[index : index + 2] == [left, right]:
+                    parts[index : index + 2] = [left + right]
+                index += 1
     return made
 
 

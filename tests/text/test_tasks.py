@@ -76,8 +76,8 @@ def test_words_have_no_whitespace_and_links_are_in_range(name, seed):
         words = example.words if name == "synthetic_reviews" else example.source + example.target
         assert all(word == "".join(word.split()) != "" for word in words)
         if name != "synthetic_reviews":
-            places = {(t, s) for t in range(len(example.target)) for s in range(len(example.source))}
-            assert example.gold <= places
+            pairs = {(t, s) for t in range(len(example.target)) for s in range(len(example.source))}
+            assert example.gold <= pairs
 
 
 @pytest.mark.parametrize("language", ORDER)
@@ -95,8 +95,8 @@ def test_dates_match_babel_and_gold_links_the_fields(language, seed):
         assert int(names.get(month, month)) == int(example.target[2])
         assert dot in ([], ["."])
         assert int(day) == int(example.target[4])
-        place = {field: min(s for t, s in example.gold if t == row) for row, field in ((0, "y"), (2, "M"), (4, "d"))}
-        assert "".join(sorted(place, key=place.get)) == ORDER[language]
+        position = {field: min(s for t, s in example.gold if t == row) for row, field in ((0, "y"), (2, "M"), (4, "d"))}
+        assert "".join(sorted(position, key=position.get)) == ORDER[language]
 
 
 @pytest.mark.parametrize("language", ORDER)

@@ -42,8 +42,8 @@ def picture(height=60, width=80):
     ],
 )  # fmt: skip
 def test_find_grid_locates_patches(count, size, grid, found):
-    places = find_grid(numbers(count), size, grid)
-    assert (places and (places.first, places.rows, places.columns)) == found
+    patches = find_grid(numbers(count), size, grid)
+    assert (patches and (patches.first, patches.rows, patches.columns)) == found
 
 
 def test_find_grid_ignores_words_but_finds_image_tokens():
@@ -172,7 +172,7 @@ def test_tinted_blends_ink_and_hatches_forbidden_cells(style):
         assert numpy.allclose(drawn[row, col, :3], page + 0.75 * share * (rgb(ink) - page), atol=0.01)
     assert drawn.shape == (6, 8, 3)
     hatched = numpy.isclose(drawn, hatch, atol=1e-6).all(-1)  # only where it may not look
-    assert [tuple(place) for place in numpy.argwhere(hatched)] == [(row, 8 - row) for row in (3, 4)]
+    assert [tuple(cell) for cell in numpy.argwhere(hatched)] == [(row, 8 - row) for row in (3, 4)]
 
 
 KINDS = {

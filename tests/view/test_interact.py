@@ -145,7 +145,7 @@ def test_model_runs_in_eval_mode_and_keeps_its_mode():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
     made = view.interact(
-        lambda place: model(place), place=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)})
+        lambda point: model(point), point=view.controls.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)})
     )
     expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]])).detach()
     assert f"from {format_number(float(expected.min()))} to {format_number(float(expected.max()))}" in made.summary

@@ -36,18 +36,18 @@ def test_patching_program_matches_capture_edits(kind):
     sites = find_sites(model)
     program = export_patching(model, sites, "float32")
     layers, positions = len(sites.blocks), IDS.shape[1]
-    stream_at = torch.zeros(layers, positions, dtype=torch.bool)
+    residual_at = torch.zeros(layers, positions, dtype=torch.bool)
     heads_at = torch.zeros(layers, sites.heads, positions, dtype=torch.bool)
-    none = (stream_at, torch.zeros(layers, positions, sites.dim), heads_at)
+    none = (residual_at, torch.zeros(layers, positions, sites.dim), heads_at)
     clean = program(IDS[:1], *none, torch.zeros(layers, positions, sites.heads, sites.size))
     watched = [f"{path}.input" for path in sites.blocks] + [f"{path}.output_heads" for path in sites.attentions]
     with capture(model, watched) as seen:
         model(IDS[:1])
     for layer, (stream, head) in enumerate(zip(watched, watched[layers:])):
-        torch.testing.assert_close(clean["streams"][layer], seen[stream][0], rtol=0, atol=1e-5)
+        torch.testing.assert_close(clean["residual"][layer], seen[stream][0], rtol=0, atol=1e-5)
         torch.testing.assert_close(clean["heads"][layer].transpose(0, 1), seen[head][0], rtol=0, atol=1e-5)
-    stream_at[1, 4] = heads_at[0, 1, 3] = heads_at[0, 1, 5] = True
-    patched = program(IDS[1:], stream_at, clean["streams"], heads_at, clean["heads"])["logits"]
+    residual_at[1, 4] = heads_at[0, 1, 3] = heads_at[0, 1, 5] = True
+    patched = program(IDS[1:], residual_at, clean["residual"], heads_at, clean["heads"])["logits"]
     changes = {
         watched[1]: edits.paste(seen[watched[1]], positions=4),
         watched[layers]: edits.paste(seen[watched[layers]], head=1, positions=[3, 5]),
@@ -81,10 +81,13 @@ def test_summary_contains_top_probability_of_both_runs():
         top = [model(TOKENIZER.encode(text)[None])[0, -1].softmax(-1).max().item() for text in ("abc", "abd")]
     assert made.summary.startswith("Names: clean is 'abc'")
     assert all(f"{share:.3g}" in made.summary for share in top)
-    assert (made.document["state"]["answer"], made.document["state"]["other"]) == (TOKENIZER.encode("g").item(), 3)
+    assert (made.document["state"]["clean_answer_id"], made.document["state"]["corrupt_answer_id"]) == (
+        TOKENIZER.encode("g").item(),
+        3,
+    )
 
 
-def test_figure_picture_has_the_change_at_each_place():
+def test_figure_picture_has_the_change_at_each_target():
     model, texts = gpt(), [TOKENIZER.encode(text)[None] for text in ("abc", "abd")]
     figure = view.patch(model, TOKENIZER, "abc", "abd", answers=("g", "h"), title="Names").figure()
     right, other = (TOKENIZER.encode(answer).item() for answer in "gh")

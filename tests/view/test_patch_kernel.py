@@ -31,9 +31,9 @@ def read(live, text):
     return ask(live, run="read", inputs=[["ids", [1, len(ids)], ids]])
 
 
-def patched(live, place, texts=TEXTS):
+def patched(live, target, texts=TEXTS):
     ids = [TOKENIZER.encode(text).tolist() for text in texts]
-    inputs = [["texts", [2, len(ids[0])], [*ids[0], *ids[1]]], ["place", [3], place]]
+    inputs = [["texts", [2, len(ids[0])], [*ids[0], *ids[1]]], ["target", [3], target]]
     return ask(live, run="patch", inputs=inputs)
 
 
@@ -74,9 +74,9 @@ def test_model_of_half_precision_stays_in_python():
 
 
 @pytest.mark.parametrize(
-    ("place", "error"),
+    ("target", "error"),
     [
-        ([0, 2, 0], "there is no ['streams', 2, 0]; layers go from 0 to 1, places to 3"),
+        ([0, 2, 0], "there is no ['residual', 2, 0]; layers go from 0 to 1, places to 3"),
         ([0, 0, 4], "places to 3"),
         ([1, 0, 3], "there is no ['heads', 0, 3]"),
         ([2, 0, 0], "IndexError"),
@@ -85,8 +85,8 @@ def test_model_of_half_precision_stays_in_python():
         ("nonsense", "the inputs are"),
     ],
 )
-def test_wrong_places_are_answered_with_an_error(place, error):
-    content, piece = patched(studio(gpt()), place)
+def test_wrong_targets_are_answered_with_an_error(target, error):
+    content, piece = patched(studio(gpt()), target)
     assert error in content["error"]
     assert piece is None
 
@@ -105,7 +105,7 @@ def test_page_without_kernel_shows_state():
     model = gpt()
     live = studio(model)
     assert "with the patch" not in live.view().summary
-    live.state = {**live.state, "clean": "bag", "corrupt": "bad", "place": ["heads", 1, 0]}
+    live.state = {**live.state, "clean": "bag", "corrupt": "bad", "target": ["heads", 1, 0]}
     made = live.view()
     _, logits = patched(live, [1, 1, 0], ("bag", "bad"))
     top = logits.softmax(-1).max().item()

@@ -1,4 +1,4 @@
-"""The page's sampler: random numbers, probabilities and token costs match `generate.Sampler` and torch."""
+"""The page's sampler: random numbers, probabilities and token losses match `generate.Sampler` and torch."""
 
 import pytest
 import torch
@@ -84,10 +84,10 @@ def test_non_finite_logits_raise(run_js, bad):
         run_js("() => probabilities(Float32Array.of(-Infinity, -Infinity), {})", None)
 
 
-def test_token_costs_match_cross_entropy(run_js):
+def test_token_losses_match_cross_entropy(run_js):
     logits = 4 * torch.randn(5, 7, generator=torch.Generator().manual_seed(3))
     ids = [6, 0, 3, 3, 1]
-    told = run_js("([row, ids]) => tokenCosts(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
+    told = run_js("([row, ids]) => tokenLosses(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
     expected = functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
     torch.testing.assert_close(torch.tensor(told), expected, rtol=1e-5, atol=1e-6)
-    assert run_js("() => tokenCosts(new Float32Array(7), [2], 7)", None) == []
+    assert run_js("() => tokenLosses(new Float32Array(7), [2], 7)", None) == []

@@ -163,18 +163,18 @@ def test_transformers_tokenizer_is_accepted_and_unchanged():
     assert view.interact(lambda x: x.float(), x=view.controls.text("the cat", tokenizer)).summary
 
 
-def test_note_states_cost_of_int8_weights():
+def test_note_states_loss_of_int8_weights():
     model, tokenizer = gpt(), TOKENIZER
     ids = tokenizer.encode("face.bad")
     made = view.write(model, tokenizer, "face.bad", dtype="int8", max_bytes=None)
     program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, dtype="int8")
     with torch.no_grad():
-        costs = [
+        losses = [
             functional.cross_entropy(logits[0, :-1], ids[1:]).item()
             for logits in (program(ids[None])["output"], model(ids[None]))
         ]
     assert made.document["note"] == (
-        f"With weights of 8 bits the prompt costs {costs[0]:.3f} nats a token; with the model's own, {costs[1]:.3f}."
+        f"With weights of 8 bits the prompt costs {losses[0]:.3f} nats a token; with the model's own, {losses[1]:.3f}."
     )
     assert "note" not in view.write(model, tokenizer, "face.bad").document
 

@@ -44,7 +44,7 @@ def test_classify_document_contains_prediction_and_special_tokens():
         f"Which words make it say so? {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
     )
     described = made.document
-    assert described["special_tokens"] == {"before": CLS, "after": SEP}
+    assert described["special_tokens"] == {"prefix_id": CLS, "suffix_id": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
     state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "off")}
     assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "off": []}
@@ -62,18 +62,20 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
         share = model(text)[0].softmax(-1)[label]
         return (share / (1 - share)).log().item()
 
-    expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != place]]) for place in range(5)]
-    assert classify_module._effects(model, ids, {"before": None, "after": None}, label).tolist() == pytest.approx(
-        expected, abs=1e-4
-    )
+    expected = [odds(ids) - odds(ids[:, [n for n in range(5) if n != position]]) for position in range(5)]
+    assert classify_module._effects(
+        model, ids, {"prefix_id": None, "suffix_id": None}, label
+    ).tolist() == pytest.approx(expected, abs=1e-4)
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
     assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
-    most = max(range(5), key=lambda place: abs(expected[place]))
+    most = max(range(5), key=lambda position: abs(expected[position]))
     finding = made.figure().texts[-1].get_text()
     sign = "+" if expected[most] > 0 else "−"
     assert finding.startswith(f"“{TEXT.split()[most]}” changes “{['no', 'so', 'yes'][label]}” most: by {sign}")
     assert "square-root scale" in written
-    framed = classify_module._effects(model, torch.tensor([[CLS, 6, 7, SEP]]), {"before": CLS, "after": SEP}, label)
+    framed = classify_module._effects(
+        model, torch.tensor([[CLS, 6, 7, SEP]]), {"prefix_id": CLS, "suffix_id": SEP}, label
+    )
     assert framed[[0, 3]].tolist() == [0, 0]
     assert (framed[1:3] != 0).all()
     with pytest.raises(IndexError, match="head is 2"):
@@ -87,14 +89,14 @@ def test_classify_accepts_bert_classifier():
     assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
 
 
-@pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
-def test_fill_masks_words_by_number_and_matches_model(hidden, places):
+@pytest.mark.parametrize(("hidden", "positions"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
+def test_fill_masks_words_by_number_and_matches_model(hidden, positions):
     ids = torch.tensor([[CLS, *TOKENIZER.encode(TEXT), SEP]])
-    ids[0, [place + 1 for place in places]] = MASK
-    share = bert()(ids).logits[0, places[0] + 1].softmax(-1)
+    ids[0, [position + 1 for position in positions]] = MASK
+    share = bert()(ids).logits[0, positions[0] + 1].softmax(-1)
     made = view.fill(bert(), TOKENIZER, TEXT, masked=hidden, dtype="float32")
-    assert made.document["state"]["masked"] == places
-    word = TEXT.split()[places[0]]
+    assert made.document["state"]["masked"] == positions
+    word = TEXT.split()[positions[0]]
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert (
         made.summary
@@ -111,7 +113,7 @@ def test_fill_masks_all_pieces_of_word_without_special_tokens():
     made = view.fill(model, pieces, "the ringing ring", masked=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
     assert made.document["state"]["masked"] == list(range(start, start + count))
-    assert made.document["special_tokens"] == {"before": None, "after": None}
+    assert made.document["special_tokens"] == {"prefix_id": None, "suffix_id": None}
 
 
 def test_fill_compare_with_predicts_from_left_context():
@@ -120,12 +122,12 @@ def test_fill_compare_with_predicts_from_left_context():
     share = gpt(torch.tensor([[CLS, *TOKENIZER.encode("the plot was")]]))[0, -1].softmax(-1)
     guess = TOKENIZER.tokens(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
-    assert made.document["compare_with"] == {"tokenizer": 0, "before": CLS, "context": 7}
+    assert made.document["compare_with"] == {"tokenizer": 0, "prefix_id": CLS, "context": 7}
     assert len(made.document["tokenizers"]) == 1
     other = train_whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), TOKENIZER, TEXT, masked=0, compare_with=[gpt, other])
-    assert made.document["compare_with"] == {"tokenizer": 1, "before": None, "context": 7}
+    assert made.document["compare_with"] == {"tokenizer": 1, "prefix_id": None, "context": 7}
     assert made.document["tokenizers"] == [TOKENIZER.to_spec(), other.to_spec()]
 
 

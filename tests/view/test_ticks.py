@@ -7,12 +7,12 @@ from tfviz.view.spec import Scale
 
 pytest_plugins = ["node"]
 CASES = [
-    ([f"{place / 2}" for place in range(41)], 8, ["0", "5", "10", "15", "20"]),
-    ([str(place + 1) for place in range(60)], 7, ["10", "20", "30", "40", "50", "60"]),
-    ([f"{place / 8:.3f}" for place in range(9)], 4, ["0.000", "0.500", "1.000"]),
+    ([f"{index / 2}" for index in range(41)], 8, ["0", "5", "10", "15", "20"]),
+    ([str(index + 1) for index in range(60)], 7, ["10", "20", "30", "40", "50", "60"]),
+    ([f"{index / 8:.3f}" for index in range(9)], 4, ["0.000", "0.500", "1.000"]),
     (["2015", "2016", "2017"], 9, ["2015", "2016", "2017"]),
     (["a", "b", "c", "d"], 9, ["a", "b", "c", "d"]),
-    ([f"w{place}" for place in range(12)], 4, ["w0", "w5", "w10"]),
+    ([f"w{index}" for index in range(12)], 4, ["w0", "w5", "w10"]),
     (["1", "2", "4", "8", "16"], 9, ["1", "2", "4", "8", "16"]),
     (["3", "2", "1"], 9, ["3", "2", "1"]),
     (["", "1", "2"], 9, ["", "1", "2"]),
@@ -25,7 +25,7 @@ CASES = [
 def test_names_stand_at_round_numbers(names, most, expected):
     found = ticks(names, most)
     assert list(found.values()) == expected
-    assert all(names[place].startswith(name) for place, name in found.items())
+    assert all(names[index].startswith(name) for index, name in found.items())
 
 
 def test_page_chooses_the_same(node):

@@ -88,8 +88,8 @@ def bpe_joining(signs):
     """Byte pairs of each of these signs with any byte: what stands in one word is seen."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     pairs = [(sign, byte) for sign in signs for byte in alphabet]
-    places = {token: place for place, token in enumerate([*subwords.SPECIAL_TOKENS, *alphabet, *map("".join, pairs)])}
-    return changed(train_bpe(STORY, 330), model=models.BPE(places, pairs))
+    vocab = {token: index for index, token in enumerate([*subwords.SPECIAL_TOKENS, *alphabet, *map("".join, pairs)])}
+    return changed(train_bpe(STORY, 330), model=models.BPE(vocab, pairs))
 
 
 ODD = [
@@ -208,7 +208,7 @@ def test_special_tokens_match_python(vocab, node):
     told = run_page(node, vocab.to_spec())["special"]
     names = ["pad", "unk", "bos", "eos", "cls", "sep", "mask"]
     assert told == (
-        {} if vocab.__class__ is not SubwordTokenizer else {name: place for place, name in enumerate(names)}
+        {} if vocab.__class__ is not SubwordTokenizer else {name: index for index, name in enumerate(names)}
     )
     assert [vocab[token] for token in subwords.SPECIAL_TOKENS] == list(told.values()) if told else True
 

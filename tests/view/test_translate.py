@@ -51,15 +51,19 @@ def test_document_contains_tokens_limits_and_state():
     source, target = tokenizers()
     told = shown.document
     assert told["kind"] == "translate"
-    assert (told["begin"], told["end"], told["suppressed"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
-    assert (told["source_end"], told["max_tokens"], told["max_source"]) == ([source["[EOS]"]], LENGTH, 24)
+    assert (told["bos_id"], told["eos_id"], told["suppressed_ids"]) == (
+        target["[BOS]"],
+        target["[EOS]"],
+        [0, target["[BOS]"]],
+    )
+    assert (told["source_eos_ids"], told["max_new_tokens"], told["max_source"]) == ([source["[EOS]"]], LENGTH, 24)
     assert len(told["tokenizers"]) == 2
     assert [told["state"][name] for name in ("num_beams", "length_penalty", "steps")] == [4, 0.6, LENGTH]
 
 
-def test_max_tokens_is_limited_by_model_context():
+def test_max_new_tokens_is_limited_by_model_context():
     made = model(context=10)
-    assert view.translate(made, tokenizers(), "one", dtype="float32").document["max_tokens"] == 10
+    assert view.translate(made, tokenizers(), "one", dtype="float32").document["max_new_tokens"] == 10
 
 
 def test_summary_names_most_certain_word_of_greedy_translation():

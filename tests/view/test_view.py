@@ -501,10 +501,10 @@ def test_bars_of_many_words_stand_in_two_columns_with_as_many_rows_as_they_need(
     two, five = (
         view.bars(letters, {str(n): torch.rand(26) for n in range(count)}, "t", y="share").figure() for count in (2, 5)
     )
-    places = [
+    points = [
         [(round(box.x0, 1), box.y0) for box in (axes.get_position() for axes in figure.axes)] for figure in (two, five)
     ]
-    counts = [(len({x for x, _ in found}), len({y for _, y in found})) for found in places]
+    counts = [(len({x for x, _ in found}), len({y for _, y in found})) for found in points]
     assert counts == [(2, 1), (2, 3)]  # columns, rows
     assert [axes.get_visible() for axes in five.axes] == [True] * 5 + [False]
     assert [axes.get_ylabel() for axes in five.axes] == ["share", "", "share", "", "share", ""]
@@ -561,8 +561,8 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
 
     def frames(figure):  # left, top, width, height, in cells
         boxes = [box for axes in figure.axes for box in axes.patches if not box.get_fill()]
-        places = ((*box.get_xy(), box.get_width(), box.get_height()) for box in boxes)
-        return [[round(number, 2) for number in place] for place in places]
+        bounds = ((*box.get_xy(), box.get_width(), box.get_height()) for box in boxes)
+        return [[round(number, 2) for number in bound] for bound in bounds]
 
     expected = [[2.56, 1.56, 0.88, 0.88], [-0.5, 0.56, 7, 0.88]]
     assert frames(view.head(some, 0, 1, outlined=outlined).figure()) == expected

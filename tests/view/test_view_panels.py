@@ -122,7 +122,7 @@ def test_lines_name_themselves_at_their_ends_without_overlap():
 def test_names_that_are_pushed_far_from_their_lines_have_samples_of_them():
     """Where many lines ended at 0, a stack of names did not tell which line each names."""
     names = ["one", "two", "three", "four"]
-    together = {name: ([0, 1], [place, 0.0]) for place, name in enumerate(names)}
+    together = {name: ([0, 1], [index, 0.0]) for index, name in enumerate(names)}
     dashed = {"dashed": ["two"], "at_ends": True}
     axes = view.lines(together, x="x", y="y", title="t", **dashed).figure().axes[0]
     lines, samples = axes.lines[:4], axes.lines[4:]
@@ -132,7 +132,7 @@ def test_names_that_are_pushed_far_from_their_lines_have_samples_of_them():
         (sample,) = [one for one in samples if one.get_ydata()[0] == pytest.approx(heights[name])]
         for look in ("color", "marker", "linestyle"):
             assert getattr(sample, f"get_{look}")() == getattr(line, f"get_{look}")()
-    apart = {name: ([0, 1], [0.0, place]) for place, name in enumerate(names)}
+    apart = {name: ([0, 1], [0.0, index]) for index, name in enumerate(names)}
     assert len(view.lines(apart, x="x", y="y", title="t", **dashed).figure().axes[0].lines) == 4
 
 
@@ -203,6 +203,6 @@ def test_mask_lab_frames_the_combination_and_fades_unused_rules():
 def test_many_heads_of_one_layer_stand_in_two_rows():
     maps = AttentionMaps(torch.eye(40).expand(1, 7, 40, 40).clone())
     heads = [axes for axes in view.heads(maps, names=[*"abcdefg"]).figure().axes if axes.get_title()]
-    places = [axes.get_subplotspec().rowspan.start for axes in heads]
+    indices = [axes.get_subplotspec().rowspan.start for axes in heads]
     assert [axes.get_title() for axes in heads] == [*"abcdefg"]
-    assert places == [0, 0, 0, 0, 1, 1, 1]
+    assert indices == [0, 0, 0, 0, 1, 1, 1]

@@ -91,8 +91,8 @@ def topk(log_probs: Float[Tensor, "batch vocab"], k: int) -> tuple[Float[Tensor,
     in_blocks = (starts + torch.arange(TOPK_BLOCK, device=log_probs.device)).flatten(1)
     after_blocks = torch.arange(blocks * TOPK_BLOCK, vocab_size, device=log_probs.device).expand(rows, -1)
     tokens = torch.cat((in_blocks, after_blocks), dim=1)
-    values, places = log_probs.gather(1, tokens).topk(k)
-    return values, tokens.gather(1, places)
+    values, indices = log_probs.gather(1, tokens).topk(k)
+    return values, tokens.gather(1, indices)
 
 
 def extend(

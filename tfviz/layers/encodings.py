@@ -59,8 +59,8 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
     checks.at_least(1, heads=heads)
     check_memory(heads=heads, queries=length, keys=length)
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
-    places = torch.arange(length)
-    return -slopes[:, None, None] * (places[:, None] - places).abs()
+    positions = torch.arange(length)
+    return -slopes[:, None, None] * (positions[:, None] - positions).abs()
 
 
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
@@ -72,8 +72,8 @@ def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
         ValueError: a size is below 1, or the table does not fit into memory.
     """
     checks.fits_memory(queries=length, keys=length, dim=dim)
-    places = torch.arange(length)
-    vectors = sinusoids((places[:, None] - places).flatten(), dim)
+    positions = torch.arange(length)
+    vectors = sinusoids((positions[:, None] - positions).flatten(), dim)
     return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)
 
 

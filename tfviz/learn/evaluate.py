@@ -204,10 +204,10 @@ def _link_set(name: str, links: Iterable[Link]) -> set[Link]:
     """Return links as tuples of two or three ints, after checking them."""
     links = list(links)
     for link in links:
-        integers = isinstance(link, list | tuple) and all(hasattr(place, "__index__") for place in link)
+        integers = isinstance(link, list | tuple) and all(hasattr(index, "__index__") for index in link)
         if not integers or len(link) not in (2, 3) or min(link) < 0:
             raise ValueError(f"{name} holds {link!r}; a link is (target position, source position), from 0 on")
-    return {tuple(int(place) for place in link) for link in links}
+    return {tuple(int(index) for index in link) for link in links}
 
 
 def _check_pairs(hypotheses: Sequence[str], references: Sequence[str]) -> None:

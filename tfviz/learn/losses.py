@@ -148,21 +148,21 @@ def _masked_logits(model: nn.Module, ids: Tensor, segments: Tensor | None, maske
 class SegmentRecurrentLoss:
     """The loss `next_token` for models with a memory, such as Transformer-XL, trained on consecutive segments.
 
-    The batch is (inputs, targets, places), from `text.Streams`. Each segment is computed with the memory of the
+    The batch is (inputs, targets, indices), from `text.Streams`. Each segment is computed with the memory of the
     previous segment of the same streams. The memory is empty where a stream begins, after a skipped segment, and for
     another number of streams. It is not part of a checkpoint, so a resumed run starts with an empty memory. Create a
     new `SegmentRecurrentLoss()` for each training and each evaluation, since it cannot distinguish texts.
     """
 
     def __init__(self) -> None:
-        # memories by the places (stream, segment) of the segment that follows
+        # memories by the indices (stream, segment) of the segment that follows
         self.memories: dict[tuple[tuple[int, ...], ...], list[Tensor]] = {}
 
     def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        inputs, targets, places = unpack(batch, "inputs", "targets", "places")
-        if places.shape != (len(inputs), 2):
-            raise ValueError(f"places are {list(places.shape)}; give [{len(inputs)}, 2], as text.Streams does")
-        current = tuple((stream, segment) for stream, segment in places.tolist())
+        inputs, targets, indices = unpack(batch, "inputs", "targets", "indices")
+        if indices.shape != (len(inputs), 2):
+            raise ValueError(f"indices are {list(indices.shape)}; give [{len(inputs)}, 2], as text.Streams does")
+        current = tuple((stream, segment) for stream, segment in indices.tolist())
         memory = self.memories.pop(current, [])
         logits = model(inputs, memory)
         self.memories[tuple((stream, segment + 1) for stream, segment in current)] = memory

@@ -63,7 +63,7 @@ def describe_run(
 
 def _describe_schedule(schedule: Schedule, steps: int) -> Config:
     """Describe a schedule by its values at some steps."""
-    sampled = sorted({steps * place // SCHEDULE_SAMPLES for place in range(SCHEDULE_SAMPLES)} | {steps - 1})
+    sampled = sorted({steps * index // SCHEDULE_SAMPLES for index in range(SCHEDULE_SAMPLES)} | {steps - 1})
     return {f"schedule({step}, {steps})": f"{lr_factor(schedule, step, steps):.6g}" for step in sampled}
 
 

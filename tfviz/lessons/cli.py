@@ -217,8 +217,8 @@ def path(name: str | None) -> None:
     """Print the paths of a corpus's files, present or not; without NAME, the folder of all corpora."""
     from tfviz.text import corpora
 
-    places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]
-    click.echo("\n".join(map(str, places)))
+    paths = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]
+    click.echo("\n".join(map(str, paths)))
 
 
 @main.command()

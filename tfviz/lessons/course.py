@@ -29,7 +29,7 @@ class Lesson(NamedTuple):
         promise: a line on what the lesson teaches; for a notebook outside the course, its first paragraph.
         minutes: reading time in minutes, a multiple of 5.
         needs: names of the lessons that it builds on.
-        place: "line" in the main line of the course, "side" for its other lessons, "" for a notebook outside it.
+        track: "line" in the main line of the course, "side" for its other lessons, "" for a notebook outside it.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Lesson(NamedTuple):
     promise: str
     minutes: int
     needs: tuple[str, ...]
-    place: str
+    track: str
 
     @property
     def number(self) -> str:
@@ -63,8 +63,8 @@ def describe(notebook: NotebookNode, name: str) -> Lesson:
     course = _course(notebooks.folder())
     title, paragraph = heading(notebook, name)
     promise = course["promises"].get(name)
-    place = "" if promise is None else "line" if name in course["line"] else "side"
-    return Lesson(name, title, promise or paragraph, _minutes(notebook), _needs(notebook), place)
+    track = "" if promise is None else "line" if name in course["line"] else "side"
+    return Lesson(name, title, promise or paragraph, _minutes(notebook), _needs(notebook), track)
 
 
 @cache
@@ -81,7 +81,7 @@ def neighbours(lessons: Sequence[Lesson], name: str) -> Neighbours:
     at = names.index(name)
     before, after = lessons[:at], lessons[at + 1 :]
     following = after[0] if after else None
-    line = next((lesson for lesson in after if lesson.place == "line"), None)
+    line = next((lesson for lesson in after if lesson.track == "line"), None)
     return Neighbours(before[-1] if before else None, following, line if line is not following else None)
 
 

@@ -55,7 +55,7 @@ def write(runs: Sequence[Run], out: Path, navigation: str = "") -> Path:
         ],
         cards=cards,
         numbers=numbers,
-        whole=all(card["lesson"].place for card in cards),
+        whole=all(card["lesson"].track for card in cards),
     )
     with atomic(out / "index.html") as draft:
         draft.write_text(page, encoding="utf-8", newline="\n", errors="replace")

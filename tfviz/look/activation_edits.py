@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tfviz import checks
-from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, in_each_text, places
+from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, axis_index, in_each_text
 from tfviz.look.recorder import ATTENTION_SUFFIXES
 from tfviz.shapes import Float
 
@@ -72,12 +72,12 @@ class ActivationEdit:
             raise ValueError(
                 f"{site} is {list(tensor.shape)}, without heads; name an attention's .output_heads, or leave head out"
             )
-        heads = () if tensor.dim() == 3 else (places("head", self.head, tensor.shape[1]),)
+        heads = () if tensor.dim() == 3 else (axis_index("head", self.head, tensor.shape[1]),)
         self._warn_of_steps(tensor.shape[-2])
         if isinstance(self.positions, Tensor) and self.positions.dim():
             return in_each_text(self.positions, tensor, *heads)
         positions = int(self.positions) if isinstance(self.positions, Tensor) else self.positions
-        where = places("position", positions, tensor.shape[-2])
+        where = axis_index("position", positions, tensor.shape[-2])
         if isinstance(where, Tensor) and heads and isinstance(heads[0], Tensor):
             return slice(None), heads[0][:, None], where
         return slice(None), *heads, where
@@ -207,15 +207,15 @@ def check_unambiguous_broadcast(name: str, tensor: Tensor, like: Tensor) -> None
     For example, `captured[site][:, 3]` is [batch, dim], but would be broadcast as [position, dim] if both sizes are
     equal.
     """
-    place = like.dim() - tensor.dim()  # where broadcasting puts its first axis
-    if tensor.dim() < 2 or place < 1 or len(tensor) == 1 or len(tensor) != like.shape[place]:
+    batch_axis = like.dim() - tensor.dim()  # where broadcasting puts its first axis
+    if tensor.dim() < 2 or batch_axis < 1 or len(tensor) == 1 or len(tensor) != like.shape[batch_axis]:
         return
-    other = next((axis for axis in range(place) if like.shape[axis] == len(tensor)), None)
+    other = next((axis for axis in range(batch_axis) if like.shape[axis] == len(tensor)), None)
     if other is not None:
         names = ("text", "position", "dim") if like.dim() == 3 else ("text", "head", "position", "dim")
         raise ValueError(
-            f"{name}: {list(tensor.shape)} is ambiguous, one for each {names[other]} or one for each {names[place]}: "
-            f"give {_with_axes(tensor, like, other)} or {_with_axes(tensor, like, place)}"
+            f"{name}: {list(tensor.shape)} is ambiguous, one for each {names[other]} or one for each "
+            f"{names[batch_axis]}: give {_with_axes(tensor, like, other)} or {_with_axes(tensor, like, batch_axis)}"
         )
 
 

@@ -18,7 +18,7 @@ from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantization import quantize_unchecked
 from tfviz.shapes import Bool, Float
 
-ALL_PLACES = slice(None)
+EVERY_INDEX = slice(None)
 # Bytes of float32 scores per chunk: on a CPU small enough for a core's cache, elsewhere large enough to amortize kernel
 # launches.
 CHUNK_BYTES, CHUNK_BYTES_ELSEWHERE = 2**20, 2**26
@@ -87,7 +87,7 @@ class AttentionCall:
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
 
     def allowed(
-        self, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
+        self, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX
     ) -> Bool[Tensor, "#batch #head query key"] | None:
         """Return a mask, True where a query may attend; None if every query may attend to every key."""
         if self.score_mod is not None:
@@ -113,7 +113,7 @@ class AttentionCall:
         seen = allowed.flatten(0, 2).any(0).nonzero()
         return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
 
-    def scores(self, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES) -> Float[Tensor, "batch head query key"]:
+    def scores(self, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX) -> Float[Tensor, "batch head query key"]:
         """Return the scores of some queries and keys: the scaled dot products with `score_mod` and the mask applied."""
         query, key = self.query[:, :, queries].float(), self.key[:, :, keys].float()
         scores = _matmul_per_head(query * self.scale, key.transpose(-1, -2))
@@ -231,7 +231,7 @@ def _apply_score_mod(scores: Tensor, score_mod: Callable[..., Tensor], *cut: tup
     """Apply a function of a score and its four indices to all scores, as eager FlexAttention does."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
-    chosen = [(ALL_PLACES, scores.shape[0]), (ALL_PLACES, scores.shape[1]), *cut]
+    chosen = [(EVERY_INDEX, scores.shape[0]), (EVERY_INDEX, scores.shape[1]), *cut]
     cells = [torch.arange(size, device=scores.device)[part] for part, size in chosen]
     for axis in (3, 2, 1, 0):
         over = [0 if axis == index else None for index in range(4)]

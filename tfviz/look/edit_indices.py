@@ -31,7 +31,7 @@ def in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None 
             f"positions is a tensor {list(positions.shape)} of {positions.dtype}, and there are {texts} texts: give "
             "one position for each, or a list of positions for all texts"
         )
-    check_places("position", positions.tolist(), count)
+    check_indices("position", positions.tolist(), count)
     chosen, number = positions.repeat(texts // len(positions)).to(tensor.device), torch.arange(texts)
     if head is None:
         return number[:, None], chosen[:, None]
@@ -39,14 +39,14 @@ def in_each_text(positions: Tensor, tensor: Tensor, head: slice | Tensor | None 
     return number[:, None, None], heads[:, None], chosen[:, None, None]
 
 
-def check_places(name: str, listed: Sequence[int], count: int) -> None:
+def check_indices(name: str, listed: Sequence[int], count: int) -> None:
     """Raise ValueError unless all these heads or positions exist; negative ones count from the end."""
     for number in listed:
         if not -count <= number < count:
             raise ValueError(f"there is no {name} {number}; there are {count}, counted from 0, or from the end with -1")
 
 
-def places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
+def axis_index(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
     """Return an index of one axis that selects these heads or positions; None: all.
 
     Raises:
@@ -55,7 +55,7 @@ def places(name: str, numbers: HeadIndices, count: int) -> slice | Tensor:
     if numbers is None:
         return slice(None)
     listed = as_list(name, numbers)
-    check_places(name, listed, count)
+    check_indices(name, listed, count)
     return torch.tensor(listed, dtype=torch.long)
 
 

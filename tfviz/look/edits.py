@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.activation_edits import ActivationEdit, add, mean, noise, paste, zero_activations
-from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, check_places, places
+from tfviz.look.edit_indices import HeadIndices, PositionIndices, as_list, axis_index, check_indices
 from tfviz.schema import describe
 from tfviz.shapes import Bool, Float
 
@@ -45,7 +45,7 @@ class ZeroHeads:
             ValueError: there is no such head.
         """
         mask = torch.zeros(heads, dtype=torch.bool)
-        mask[places("head", self.head, heads)] = True
+        mask[axis_index("head", self.head, heads)] = True
         return mask
 
     def __call__(self, tensor: Tensor, site: str = "pattern") -> Tensor:
@@ -169,7 +169,7 @@ def _cell_mask(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "que
     for cell in cells:
         for name, index, count in zip(("query", "key"), cell, shape):
             if index is not None:
-                check_places(name, [index], count)
+                check_indices(name, [index], count)
         mask[tuple(slice(None) if index is None else index for index in cell)] = True
     return mask
 
@@ -201,7 +201,7 @@ def _of_head(head: HeadIndices, change: Callable[[Tensor], Tensor]) -> Callable[
         _check_axes(weights)
         if head is None:
             return change(weights)
-        heads = places("head", head, weights.shape[1])
+        heads = axis_index("head", head, weights.shape[1])
         edited = weights.clone()
         edited[:, heads] = change(weights[:, heads])
         return edited

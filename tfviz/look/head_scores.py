@@ -81,17 +81,17 @@ class Marks:
         kinds: the marked cells of each kind, [#text, query, key].
 
     Attributes:
-        cell_indices: flat indices of the marked cells, query x keys + key, of one kind after another, [#text, place];
+        cell_indices: flat indices of the marked cells, query x keys + key, of one kind after another, [#text, cell];
             padded with 0 where a text has fewer than others.
-        counts: False where a place is padding, [#text, place].
-        sizes: the number of places of each kind.
+        counts: False where a cell is padding, [#text, cell].
+        sizes: the number of cells of each kind.
         queries: 1 where a query has a marked cell, [#text, query, kind].
     """
 
     def __init__(self, kinds: Iterable[Cells]) -> None:
         cells = list(kinds)
         texts = max(len(marked) for marked in cells)
-        listed = [_places(marked, texts) for marked in cells]
+        listed = [_padded_indices(marked, texts) for marked in cells]
         self.cell_indices, self.counts = (torch.cat(parts, 1) for parts in zip(*listed))
         self.sizes = [cell_indices.shape[1] for cell_indices, _ in listed]
         queries = [marked.any(2).expand(texts, -1) for marked in cells]
@@ -110,7 +110,7 @@ class Marks:
         return torch.where(counts > 0, totals / counts.clamp(min=1), torch.nan)
 
 
-def _places(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch place"], Bool[Tensor, "batch place"]]:
+def _padded_indices(marked: Cells, texts: int) -> tuple[Int[Tensor, "batch cell"], Bool[Tensor, "batch cell"]]:
     """Return the flat indices of each text's marked cells, query x keys + key, and a mask without the padding."""
     flat = marked.flatten(1)
     text, cell = flat.nonzero(as_tuple=True)

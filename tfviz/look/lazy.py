@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.attention_call import ALL_PLACES, AttentionCall, is_unmasked, softmax_weights
+from tfviz.look.attention_call import EVERY_INDEX, AttentionCall, is_unmasked, softmax_weights
 from tfviz.look.key_ranges import KeyRanges, select
 from tfviz.look.map_arguments import memory_view, unexpanded
 from tfviz.look.quantization import max_pool_2d, max_pool_keys
@@ -125,10 +125,10 @@ class LazyAttention:
         row, keys = cells[0], cells[1:]
         rows = row if isinstance(row, slice) else slice(row, row + 1 or None)
         weights = softmax_weights(call.scores(rows))[0, 0].cpu()
-        return weights[(ALL_PLACES if isinstance(row, slice) else 0, *keys)]
+        return weights[(EVERY_INDEX if isinstance(row, slice) else 0, *keys)]
 
     def allowed(
-        self, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
+        self, head: int, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX
     ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where a query may attend; None if nothing is masked."""
         allowed = self.head_call(head).allowed(queries, keys)
@@ -150,7 +150,7 @@ class LazyAttention:
 
     @torch.no_grad()
     def max_pool(
-        self, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
+        self, head: int, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a part of the map.
 

@@ -103,7 +103,7 @@ class LinearAttention:
         def implied_map() -> Tensor:
             shared = [name for name in subscripts[0] if name in subscripts[1] and name != feature]
             queries = [name for name in subscripts[0] if name not in (*shared, feature)]
-            number = {name: place for place, name in enumerate(dict.fromkeys([*subscripts[0], *subscripts[1]]))}
+            number = {name: index for index, name in enumerate(dict.fromkeys([*subscripts[0], *subscripts[1]]))}
             sides = ([number[name] for name in side] for side in (*subscripts, (*shared, *queries, key)))
             query_axes, key_axes, output_axes = sides
             products = torch.einsum(factors[0].float(), query_axes, factors[1].float(), key_axes, output_axes)

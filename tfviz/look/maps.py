@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.files import check_safetensors_name
 from tfviz.look import capture_checks, map_layers, quantization, serialization
-from tfviz.look.attention_call import ALL_PLACES
+from tfviz.look.attention_call import EVERY_INDEX
 from tfviz.look.captured import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
@@ -223,7 +223,7 @@ class AttentionMaps:
 
     @validated
     def max_pool(
-        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES, pool_size: int = 1
+        self, layer: int, head: int, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX, pool_size: int = 1
     ) -> Float[Tensor, "down across"]:
         """Return the largest weight of each `pool_size` x `pool_size` cells of a head, or of a part of it."""
         at_least(1, pool_size=pool_size)
@@ -254,7 +254,7 @@ class AttentionMaps:
 
     @validated
     def allowed(
-        self, layer: int, head: int, queries: slice = ALL_PLACES, keys: slice = ALL_PLACES
+        self, layer: int, head: int, queries: slice = EVERY_INDEX, keys: slice = EVERY_INDEX
     ) -> Bool[Tensor, "query key"] | None:
         """Return a mask, True where this head's queries may attend; None if nothing is masked."""
         weights = self._layer(layer, head)

@@ -253,4 +253,4 @@ def _intersection(first: Sequence[int | None], second: Sequence[int | None]) -> 
 def _leaf_names(arguments: Sequence[str], example: Sequence[Any]) -> list[str]:
     """Return a name for each input tensor: that of its argument, with a number if the argument holds several."""
     counted = [(name, len(pytree.tree_leaves(value))) for name, value in zip(arguments, example)]
-    return [name if count == 1 else f"{name}.{place}" for name, count in counted for place in range(count)]
+    return [name if count == 1 else f"{name}.{index}" for name, count in counted for index in range(count)]

@@ -70,6 +70,6 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
-        return [str(place) for place in range(count)]
+        return [str(index) for index in range(count)]
     names = [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    return [*names, *(str(place) for place in range(len(names), count))]
+    return [*names, *(str(index) for index in range(len(names), count))]

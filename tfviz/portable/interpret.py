@@ -92,8 +92,8 @@ def _run_steps(
     device: str,
 ) -> None:
     """Compute all nodes in order, and append their results to `values`."""
-    for place, node in enumerate(spec["nodes"]):
-        key = f"program.nodes[{place}]"
+    for index, node in enumerate(spec["nodes"]):
+        key = f"program.nodes[{index}]"
         result = _run_step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
         results = list(result) if isinstance(result, tuple | list) else [result]
         shapes = [[evaluate_size(side, lengths) for side in shape] for shape in node["out"]]

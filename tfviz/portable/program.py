@@ -156,15 +156,15 @@ def serialize_programs(programs: Mapping[str, Program]) -> tuple[dict[str, dict[
             raise TypeError(f"{name} is {describe(program)}; give a portable.Program")
         validate(program.spec, program.tensors)
     pieces: list[bytes] = []
-    places: dict[str, list[int]] = {}
+    locations: dict[str, list[int]] = {}
 
-    def place(tensor: Tensor) -> list[int]:
+    def store(tensor: Tensor) -> list[int]:
         piece = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
         key = hashlib.sha256(piece).hexdigest()
-        if key not in places:
-            places[key] = [sum(map(len, pieces)), len(piece)]
+        if key not in locations:
+            locations[key] = [sum(map(len, pieces)), len(piece)]
             pieces.extend([piece, bytes(-len(piece) % 4)])
-        return places[key]
+        return locations[key]
 
     specs = {}
     for name, program in programs.items():
@@ -173,9 +173,9 @@ def serialize_programs(programs: Mapping[str, Program]) -> tuple[dict[str, dict[
             stored = program.tensors[weight["name"]]
             if stored.dtype == torch.int64:
                 stored = stored.int()
-            stored_at = {"at": place(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            stored_at = {"at": store(stored), "stored": str(stored.dtype).removeprefix("torch.")}
             if stored.dtype == torch.int8:
-                stored_at["scale"] = place(program.tensors[f"{weight['name']}:scale"])
+                stored_at["scale"] = store(program.tensors[f"{weight['name']}:scale"])
             weights.append({**weight, **stored_at})
         specs[name] = {**program.spec, "weights": weights}
     return specs, b"".join(pieces)

@@ -78,11 +78,11 @@ def validate(spec: Any, tensors: Any) -> None:
     _check_lengths(spec["lengths"], spec["inputs"])
     _check_weights(spec["weights"], tensors)
     count = len(spec["inputs"]) + len(spec["weights"])
-    for place, node in enumerate(spec["nodes"]):
-        _check_node(node, f"program.nodes[{place}]", count, spec["lengths"])
+    for index, node in enumerate(spec["nodes"]):
+        _check_node(node, f"program.nodes[{index}]", count, spec["lengths"])
         count += len(node["out"])
-    for place, output in enumerate(spec["outputs"]):
-        _check_value(output["t"], f"program.outputs[{place}].t", count)
+    for index, output in enumerate(spec["outputs"]):
+        _check_value(output["t"], f"program.outputs[{index}].t", count)
 
 
 def _check_unique(key: str, names: Sequence[str]) -> None:
@@ -108,8 +108,8 @@ def _check_weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
     if not isinstance(tensors, Mapping):
         fail(tensors, "tensors", "a dictionary of tensors")
     left = set(tensors)
-    for place, weight in enumerate(weights):
-        key, name = f"program.weights[{place}] ({weight['name']!r})", weight["name"]
+    for index, weight in enumerate(weights):
+        key, name = f"program.weights[{index}] ({weight['name']!r})", weight["name"]
         tensor = _checked_tensor(tensors, name, key, weight["shape"])
         if tensor.dtype not in STORAGE_DTYPES[weight["dtype"]]:
             raise ValueError(f"{key} is {weight['dtype']}, and its tensor {tensor.dtype}; the two do not fit")
@@ -148,14 +148,14 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
         "s": partial(check_size, lengths=lengths),
         "f": enum("inf", "-inf", "nan"),
     }
-    for place, (value, parameter) in enumerate(zip(node["args"], parameters)):
-        _check_argument(value, parameter.kind, f"{key}.args[{place}]", references)
+    for index, (value, parameter) in enumerate(zip(node["args"], parameters)):
+        _check_argument(value, parameter.kind, f"{key}.args[{index}]", references)
     _check_functional(node["op"], dict(zip(names, node["args"])), key)
     if len(node["out"]) != len(node["dtype"]):
         raise ValueError(f"{key} has {len(node['out'])} shapes and {len(node['dtype'])} dtypes; each result has one")
-    for place, shape in enumerate(node["out"]):
+    for index, shape in enumerate(node["out"]):
         for axis, dim in enumerate(shape):
-            check_size(dim, f"{key}.out[{place}][{axis}]", lengths)
+            check_size(dim, f"{key}.out[{index}][{axis}]", lengths)
     if "pattern" in node and node["op"] not in ATTENTION_OPS:
         raise ValueError(f"{key}.pattern is at {node['op']}, which gives no attention; it must be at a softmax")
 
@@ -185,7 +185,7 @@ def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Ca
     if kind.startswith("List["):
         kind = kind[5:-1]
         if type(value) is list:
-            list_of(lambda one, place: _check_argument(one, kind, place, references))(value, key)
+            list_of(lambda one, member_key: _check_argument(one, kind, member_key, references))(value, key)
             return
         if kind != "int":  # one integer is valid for all axes
             fail(value, key, "a list")

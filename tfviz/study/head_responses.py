@@ -176,7 +176,7 @@ class HeadResponses:
         rows = {} if heads is None else dict(zip(self.paths, heads))
         edit = {f"{path}.output_heads".removeprefix("."): partial(_in_heads, row) for path, row in rows.items()}
         with (
-            hooked(((path, self.modules[path]) for path in self.paths), before=partial(_in_place_of_inputs, vectors)),
+            hooked(((path, self.modules[path]) for path in self.paths), before=partial(_replaced_inputs, vectors)),
             capture(self.model, sites, edit=edit, device="cpu") as captured,
         ):
             self.inputs.repeat(size).run(self.model)
@@ -200,7 +200,7 @@ def _in_heads(vectors: Float[Tensor, "vector joined"], tensor: Tensor) -> Tensor
     return vectors.to(tensor).unflatten(-1, (heads, 1, -1)).expand(tensor.shape).contiguous()
 
 
-def _in_place_of_inputs(
+def _replaced_inputs(
     vectors: Mapping[str, Tensor], path: str, _: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return an attention's arguments with its first tensor, wherever it is passed, replaced by vectors."""

@@ -122,9 +122,9 @@ class Table:
         values = self.values.flatten()
         ranks = values.abs() if largest is None else values if largest else -values
         known = (~ranks.isnan()).nonzero()[:, 0]
-        places = known[ranks[known].argsort(descending=True, stable=True)[:count]]
+        indices = known[ranks[known].argsort(descending=True, stable=True)[:count]]
         labels = list(self.axes.values())
-        found = [torch.unravel_index(place, self.values.shape) for place in places]
+        found = [torch.unravel_index(flat_index, self.values.shape) for flat_index in indices]
         return [
             (tuple(names[int(at)] for names, at in zip(labels, index)), self.values[index].item()) for index in found
         ]

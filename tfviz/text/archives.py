@@ -81,24 +81,24 @@ def zip_member(archive: Path, name: str) -> zipfile.Path:
     raise ValueError(f"{archive} has no member {name}; it holds: {names}")
 
 
-def iter_files(place: Path, wanted: Callable[[str], Any]) -> Iterator[tuple[str, bytes]]:
+def iter_files(location: Path, wanted: Callable[[str], Any]) -> Iterator[tuple[str, bytes]]:
     """Yield the name and content of each file in a folder or a .tar.gz archive.
 
     Args:
-        place: the folder, whose files are named relative to its parent, or the archive.
+        location: the folder, whose files are named relative to its parent, or the archive.
         wanted: function of a name, true if the file is to be read; the content of other files is empty.
 
     Raises:
         ValueError: the archive is damaged, or holds a link or a device.
     """
-    if place.is_dir():
-        for path in filter(Path.is_file, place.rglob("*")):
-            name = path.relative_to(place.parent).as_posix()
+    if location.is_dir():
+        for path in filter(Path.is_file, location.rglob("*")):
+            name = path.relative_to(location.parent).as_posix()
             yield name, path.read_bytes() if wanted(name) else b""
         return
-    with report_damage(place), tarfile.open(place, "r:gz") as archive:
+    with report_damage(location), tarfile.open(location, "r:gz") as archive:
         for entry in archive:
             if entry.isfile():
                 yield entry.name, archive.extractfile(entry).read() if wanted(entry.name) else b""  # type: ignore[union-attr]
             elif not entry.isdir():
-                raise ValueError(f"{place}: {entry.name} is a link or a device; pack the files themselves")
+                raise ValueError(f"{location}: {entry.name} is a link or a device; pack the files themselves")

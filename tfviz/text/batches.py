@@ -136,7 +136,7 @@ class RepeatedTokens(EndlessBatches):
 class Streams:
     """Parallel streams of a text, read segment by segment, for models with a memory of the previous segment.
 
-    `streams[step]` is (inputs, targets, places): int64 `[batch, position]` twice, and `[batch, 2]`, the index of each
+    `streams[step]` is (inputs, targets, indices): int64 `[batch, position]` twice, and `[batch, 2]`, the index of each
     row's stream and of its segment in that stream. Row `b` continues row `b` of the previous step. After
     `len(streams)` steps each stream starts again.
 
@@ -175,8 +175,8 @@ class Streams:
         at_least(0, step=step)
         segment = step % self.segments
         columns = slice(segment * self.length, (segment + 1) * self.length)
-        places = torch.tensor([(stream, segment) for stream in range(len(self.inputs))])
-        return self.inputs[:, columns].long(), self.targets[:, columns].long(), places
+        indices = torch.tensor([(stream, segment) for stream in range(len(self.inputs))])
+        return self.inputs[:, columns].long(), self.targets[:, columns].long(), indices
 
 
 def in_order(ids: Ids, length: int, batch_size: int) -> Iterator[Batch]:

@@ -61,9 +61,9 @@ class CharacterTokenizer:
         ids = self._order[numpy.minimum(slots, len(self) - 1)]
         unknown = numpy.flatnonzero(self._points[ids] != points)
         if len(unknown):
-            place, character = int(unknown[0]), text[unknown[0]]
+            index, character = int(unknown[0]), text[unknown[0]]
             raise ValueError(
-                f"character {character!r} (U+{ord(character):04X}) at place {place} is not among the {len(self)} of "
+                f"character {character!r} (U+{ord(character):04X}) at place {index} is not among the {len(self)} of "
                 "this tokenizer; build it from a text that has it, or use ByteTokenizer, which has everything"
             )
         return torch.from_numpy(ids)

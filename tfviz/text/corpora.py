@@ -151,9 +151,9 @@ def _select_files(name: str, only: tuple[str, ...] = ()) -> list[File]:
 def _own_text(name: str) -> Path | None:
     """Return the path of a user's text: here, where `tfviz run` was called, or in `TFVIZ_DATA`; None if absent."""
     path = Path(os.path.expanduser(name))
-    for place in (path, os.environ.get(CALLED_FROM, "") / path):
-        if os.path.isfile(place):
-            return place
+    for candidate in (path, os.environ.get(CALLED_FROM, "") / path):
+        if os.path.isfile(candidate):
+            return candidate
     inside = (_own_folder() or Path()) / path
     return inside if os.path.isfile(inside) else None
 

@@ -97,19 +97,19 @@ def reviews(split: str = "train") -> Reviews:
             `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
     """
     checks.one_of(("train", "test"), split=split)
-    place = corpora.fetch("imdb")[0]
+    location = corpora.fetch("imdb")[0]
     review = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(?:(\d+)_\d+\.txt|[^.].*)")  # hidden files are skipped
     rows, folders = [], set()
-    for name, content in archives.iter_files(place, review.fullmatch):
+    for name, content in archives.iter_files(location, review.fullmatch):
         folders.add(name.rpartition("/")[0])
         if match := review.fullmatch(name):
             if match[2] is None:
-                raise ValueError(f"{place}: {name} is not called ID_STARS.txt; rename it or take it out")
-            rows.append((int(match[2]), match[1] == "neg", archives.decode(content, f"{place}: {name}")))
+                raise ValueError(f"{location}: {name} is not called ID_STARS.txt; rename it or take it out")
+            rows.append((int(match[2]), match[1] == "neg", archives.decode(content, f"{location}: {name}")))
     counts = Counter("neg" if negative else "pos" for _, negative, _ in rows)
     if len(counts) < 2:
         raise ValueError(
-            f"{place}: looked for aclImdb/{split}/{{pos,neg}}/ID_STARS.txt and found {counts['pos']} of pos and "
+            f"{location}: looked for aclImdb/{split}/{{pos,neg}}/ID_STARS.txt and found {counts['pos']} of pos and "
             f"{counts['neg']} of neg; the folders with files in them are: {', '.join(sorted(folders)[:8]) or 'none'}; "
             "put the original archive, or what it unpacks to, in its place"
         )

@@ -115,7 +115,7 @@ class SubwordTokenizer:
         """
         if isinstance(texts, str):
             raise ValueError("texts is one string; give a list of texts, or use encode")
-        texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
+        texts = [check_text(text, f"texts[{index}]") for index, text in enumerate(texts)]
         try:
             rows = self.backend_tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError as error:  # what `tokenizers` raises for a lone surrogate
@@ -220,8 +220,8 @@ class SubwordTokenizer:
 def _tokenizer_path(path: str | Path) -> Path:
     if not str(path):
         raise ValueError("path is empty; give the name of a file, or a folder for tokenizer.json")
-    place = Path(os.path.expanduser(path))
-    return place / "tokenizer.json" if place.is_dir() else place
+    location = Path(os.path.expanduser(path))
+    return location / "tokenizer.json" if location.is_dir() else location
 
 
 def _checksum(content: Any) -> str:

@@ -198,9 +198,9 @@ def _spell(language: str) -> Callable[[int], list[str]]:
 def _number_example(number: int, spell_out: Callable[[int], list[str]]) -> Example:
     source, digits = spell_out(number), str(number)
     gold = set()
-    for place, digit in enumerate(digits):
-        without = spell_out(number - int(digit) * 10 ** (len(digits) - 1 - place))
-        gold |= {(place, word) for word in _removed_words(source, without)} if digit != "0" else set()
+    for index, digit in enumerate(digits):
+        without = spell_out(number - int(digit) * 10 ** (len(digits) - 1 - index))
+        gold |= {(index, word) for word in _removed_words(source, without)} if digit != "0" else set()
     return Example(tuple(source), tuple(digits), frozenset(gold))
 
 
@@ -227,7 +227,10 @@ def _letter_examples(count: int, length: tuple[int, int], vocab_size: int, seed:
     drawn = (generator.integers(vocab_size, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))
     sources = [tuple(LETTERS[letter] for letter in letters) for letters in drawn]
     ordered = [(source, order(source)) for source in sources]
-    return [Example(s, tuple(s[place] for place in places), frozenset(enumerate(places))) for s, places in ordered]
+    return [
+        Example(s, tuple(s[position] for position in positions), frozenset(enumerate(positions)))
+        for s, positions in ordered
+    ]
 
 
 def _generator(count: int, seed: int) -> numpy.random.Generator:

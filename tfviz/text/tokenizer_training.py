@@ -100,11 +100,11 @@ def _trainer_options(vocab_size: int, alphabet: int = 0) -> dict[str, Any]:
 
 def _check_texts(texts: Iterable[str]) -> list[str]:
     texts = [texts] if isinstance(texts, str) else list(texts)
-    for place, text in enumerate(texts):
+    for index, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {place} is a {type(text).__name__}; tokenizers learn from strings")
+            raise TypeError(f"text {index} is a {type(text).__name__}; tokenizers learn from strings")
         if any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise ValueError(f"text {place} has a lone surrogate, U+D800 to U+DFFF, which is not text")
+            raise ValueError(f"text {index} has a lone surrogate, U+D800 to U+DFFF, which is not text")
     if not any(text.strip() for text in texts):
         raise ValueError("there is no text to build a tokenizer from")
     return texts

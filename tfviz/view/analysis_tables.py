@@ -173,6 +173,6 @@ def _summary(table: Table) -> str:
     highest = torch.where(known, table.values, -torch.inf).argmax()
     for word, number in (("from", lowest), ("to", highest)):
         index = torch.unravel_index(number, table.values.shape)
-        place = ", ".join(f"{name} {labels[int(at)]}" for (name, labels), at in zip(table.axes.items(), index))
-        ends.append(f"{word} {format_number(table.values[index].item())} ({place})")
+        cell_name = ", ".join(f"{name} {labels[int(at)]}" for (name, labels), at in zip(table.axes.items(), index))
+        ends.append(f"{word} {format_number(table.values[index].item())} ({cell_name})")
     return f"{sizes}: {' '.join(ends)}"

@@ -106,7 +106,7 @@ def _draw_node(
     axes: Axes,
     beam: Beam,
     tokens: Sequence[str],
-    place: tuple[int, int],
+    index: tuple[int, int],
     step: int,
     won: bool,
     ended: bool,
@@ -118,15 +118,15 @@ def _draw_node(
         axes: the axes to draw on.
         beam: the step of beam search.
         tokens: the text of each token id.
-        place: the index in the batch, and the rank.
+        index: the index in the batch, and the rank.
         step: the index of the step.
         won: whether the hypothesis is on the path of the final best one.
         ended: whether the hypothesis had already ended.
         last: the index of the last step.
     """
-    rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
+    rank, size = index[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
     ink = matplotlib.rcParams["text.color"] if won else muted()
-    x, y = (step - 0.68, int(beam.parents[place])) if step else (-0.75, 0)
+    x, y = (step - 0.68, int(beam.parents[index])) if step else (-0.75, 0)
     end = step + 0.3 if ended else step - 0.32
     middle = (x + end) / 2
     path = Path([(x, y), (middle, y), (middle, rank), (end, rank)], [Path.MOVETO, *3 * [Path.CURVE4]])
@@ -136,10 +136,10 @@ def _draw_node(
         if step == last:
             axes.plot([end], [rank], marker="o", markersize=5 if won else 3, color=ink)
         return
-    token = tick_labels([tokens[int(beam.sequences[place][-1])]])[0]
+    token = tick_labels([tokens[int(beam.sequences[index][-1])]])[0]
     face: Any = {"family": BOLD_FONT, "weight": "bold"} if won and has_glyphs(BOLD_FONT, token) else {}
     # the box of a long token hides the ends of its lines
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
     axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
-    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[place]), 2), size=7.5, color=muted(), **centre)
+    axes.text(step, rank + 0.3, format_fixed(float(beam.scores[index]), 2), size=7.5, color=muted(), **centre)

@@ -141,7 +141,7 @@ def text(text: str, tokenizer: Any, *, min_tokens: int = 1, max_tokens: int = 96
 def order(labels: Sequence[Any]) -> Order:
     """Return a control with words to drag into another order; the function takes a permutation, int64 [word].
 
-    The permutation holds the index of the word at each place, so that `x[permutation]` is in the reader's order.
+    The permutation holds the index of the word at each position, so that `x[permutation]` is in the reader's order.
 
     Raises:
         ValueError: there are fewer than 2 words, or more than 60.

@@ -88,9 +88,9 @@ def flow(
 def _without(values: Sequence[Value], omit: Collection[str]) -> list[Value]:
     """Return the values other than those named, without the lines from those."""
     kept = [index for index, value in enumerate(values) if value.name not in omit]
-    places = {index: place for place, index in enumerate(kept)}
+    indices = {old: new for new, old in enumerate(kept)}
     return [
-        replace(values[index], parents=tuple(places[parent] for parent in values[index].parents if parent in places))
+        replace(values[index], parents=tuple(indices[parent] for parent in values[index].parents if parent in indices))
         for index in kept
     ]
 

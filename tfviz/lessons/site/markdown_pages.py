@@ -64,7 +64,7 @@ def write(clone: Path, out: Path) -> list[Path]:
     pages, style = [], STYLE + code_colours(".code")
     linked: set[Path] = set()
     for source in sorted(path for pattern in SOURCES for path in clone.glob(pattern)):
-        place = source.relative_to(clone)
+        relative_path = source.relative_to(clone)
         body, headings, files = _body(source, clone)
         linked |= files
         title = next((without_tags(heading.html) for heading in headings), "tfviz")
@@ -74,12 +74,14 @@ def write(clone: Path, out: Path) -> list[Path]:
             title=html.unescape(title if title == "tfviz" else f"{title} · tfviz"),
             description=description(html.unescape(first)),
             style=style,
-            contents=contents(headings) if place.parts[0] in PAGES_WITH_CONTENTS else "",
+            contents=contents(headings) if relative_path.parts[0] in PAGES_WITH_CONTENTS else "",
             script=script("lesson"),
-            navigation=site_navigation("../" * (len(place.parts) - 1), SECTION_NAMES.get(place.parts[0], "")),
+            navigation=site_navigation(
+                "../" * (len(relative_path.parts) - 1), SECTION_NAMES.get(relative_path.parts[0], "")
+            ),
             body=body,
         )
-        pages.append(out / _page(place))
+        pages.append(out / _page(relative_path))
         with atomic(pages[-1]) as draft:
             draft.write_text(page, encoding="utf-8", newline="\n")
     copy_linked(linked, clone, out)
@@ -93,11 +95,15 @@ def copy_linked(linked: set[Path], clone: Path, out: Path) -> None:
         shutil.copyfile(clone / path, out / _page(path))
 
 
-def _page(place: Path) -> Path:
+def _page(relative_path: Path) -> Path:
     """Return the path on the site of a file of the clone; both are relative."""
-    if place.suffix in (".md", ".ipynb"):
-        return place.with_name("index.html") if place.name == "README.md" else place.with_suffix(".html")
-    return place if place.suffix else place.with_suffix(".txt")  # LICENSE
+    if relative_path.suffix in (".md", ".ipynb"):
+        return (
+            relative_path.with_name("index.html")
+            if relative_path.name == "README.md"
+            else relative_path.with_suffix(".html")
+        )
+    return relative_path if relative_path.suffix else relative_path.with_suffix(".txt")  # LICENSE
 
 
 def _body(source: Path, clone: Path) -> tuple[str, list[Heading], set[Path]]:
@@ -139,10 +145,10 @@ def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
         target = target / "README.md"
     if not target.is_file():
         raise FileNotFoundError(f"{source.relative_to(clone)} links to {url}, which does not exist")
-    place = target.relative_to(clone)
-    if place.suffix not in (".md", ".ipynb"):
-        linked.add(place)
-    return posixpath.relpath(_page(place).as_posix(), folder.as_posix()) + hash_sign + fragment
+    relative_path = target.relative_to(clone)
+    if relative_path.suffix not in (".md", ".ipynb"):
+        linked.add(relative_path)
+    return posixpath.relpath(_page(relative_path).as_posix(), folder.as_posix()) + hash_sign + fragment
 
 
 class _Renderer(mistune.HTMLRenderer):

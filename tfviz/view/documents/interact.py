@@ -110,7 +110,7 @@ class TextSpec(TypedDict):
 
 
 class OrderSpec(TypedDict):
-    """Words to put in order; its value is the index of the word at each place."""
+    """Words to put in order; its value is the index of the word at each position."""
 
     kind: Literal["order"]
     names: list[str]

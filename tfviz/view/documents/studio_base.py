@@ -8,8 +8,8 @@ from tfviz.view.documents.heads import HeadsState
 class SpecialTokens(TypedDict):
     """The ids that every text begins and ends with; null: no such id."""
 
-    before: int | None
-    after: int | None
+    prefix_id: int | None
+    suffix_id: int | None
 
 
 class CausalModel(TypedDict):
@@ -17,12 +17,12 @@ class CausalModel(TypedDict):
 
     Attributes:
         tokenizer: the index of its tokenizer.
-        before: the id that its texts begin with.
+        prefix_id: the id that its texts begin with.
         context: the maximum number of tokens.
     """
 
     tokenizer: int
-    before: int | None
+    prefix_id: int | None
     context: int
 
 

@@ -30,12 +30,12 @@ class WriteDocument(StudioBase):
 
     Attributes:
         context: the maximum number of tokens that the model reads.
-        max_tokens: the maximum number of tokens in a run.
+        max_new_tokens: the maximum number of tokens in a run.
     """
 
     kind: Literal["write"]
     context: int
-    max_tokens: int
+    max_new_tokens: int
     state: WriteState
 
 
@@ -43,16 +43,17 @@ class PatchState(StudioState):
     """The clean and the corrupt text, and the activation that is patched.
 
     Attributes:
-        answer: the id of the answer to the clean text; -1: its likeliest next token.
-        other: the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`.
-        place: what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing.
+        clean_answer_id: the id of the answer to the clean text; -1: its likeliest next token.
+        corrupt_answer_id: the id of the answer to the corrupt text; -1: its likeliest next token other
+            than `clean_answer_id`.
+        target: what is patched: the table ("residual" or "heads"), the layer, and the position or head; [] for nothing.
     """
 
     clean: str
     corrupt: str
-    answer: int
-    other: int
-    place: list[Any]
+    clean_answer_id: int
+    corrupt_answer_id: int
+    target: list[Any]
 
 
 class PatchDocument(StudioBase):
@@ -60,7 +61,7 @@ class PatchDocument(StudioBase):
 
     Attributes:
         context: the maximum number of tokens that the model reads.
-        layers: labels of the blocks, the first dimension of the program's `streams`.
+        layers: labels of the blocks, the first dimension of the program's `residual`.
         attentions: labels of the attention modules, the first dimension of the program's `heads`.
         heads: the number of heads of each attention.
         dim: the width of the residual stream.
@@ -192,26 +193,26 @@ class TranslateDocument(StudioBase):
     """An encoder-decoder.
 
     Attributes:
-        max_tokens: the maximum length of a translation, including its end token.
+        max_new_tokens: the maximum length of a translation, including its end token.
         max_source: the maximum number of source tokens; null: any number.
         max_num_beams: the maximum beam width.
         max_length_penalty: the maximum exponent of the length penalty.
-        begin: the id that a translation begins with.
-        end: the id that it ends with.
-        suppressed: ids that are never generated.
-        source_end: ids that a source ends with.
+        bos_id: the id that a translation begins with.
+        eos_id: the id that it ends with.
+        suppressed_ids: ids that are never generated.
+        source_eos_ids: ids that a source ends with.
         axes: names of the rows and columns of attention.
     """
 
     kind: Literal["translate"]
-    max_tokens: int
+    max_new_tokens: int
     max_source: int | None
     max_num_beams: int
     max_length_penalty: float
-    begin: int
-    end: int
-    suppressed: list[int]
-    source_end: list[int]
+    bos_id: int
+    eos_id: int
+    suppressed_ids: list[int]
+    source_eos_ids: list[int]
     axes: list[str]
     state: TranslateState
 

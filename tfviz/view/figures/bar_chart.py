@@ -155,8 +155,8 @@ def bar_table(
         }
         for axes, (name, column) in zip(panels, series.items()):
             axis_length = lengths[name] if limit is None else max(lengths.values())
-            places = _number_places(column, levels[name].values(), widths[name], axis_length)
-            _draw_column(axes, column, heights, numbers[name], places, colours, scales[name][0], axis_length)
+            positions = _number_positions(column, levels[name].values(), widths[name], axis_length)
+            _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], axis_length)
             _reference_columns(axes, levels[name], heights[-1] + 1)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
@@ -177,7 +177,7 @@ def _draw_column(
     column: Spread,
     heights: Sequence[float],
     numbers: Sequence[str],
-    places: Sequence[float],
+    positions: Sequence[float],
     colours: Sequence[Any],
     start: float,
     axis_length: float,
@@ -189,7 +189,7 @@ def _draw_column(
         column: the measure.
         heights: the y-coordinate of each bar, downwards.
         numbers: the text of each bar's number.
-        places: the x-coordinate at which each number begins.
+        positions: the x-coordinate at which each number begins.
         colours: the colour of each bar.
         start: the start of the scale.
         axis_length: the length of the axis.
@@ -198,8 +198,8 @@ def _draw_column(
     if column.several:
         ink = matplotlib.rcParams["text.color"]
         axes.hlines(heights, column.low, column.high, color=ink, linewidth=1.5)
-    for row_height, number, place in zip(heights, numbers, places):
-        axes.text(place, row_height, number, va="center", fontsize=8)
+    for row_height, number, position in zip(heights, numbers, positions):
+        axes.text(position, row_height, number, va="center", fontsize=8)
     axes.set(xlim=(start, start + axis_length), xticks=[])
     if start < 0:
         axes.spines["left"].set_visible(False)
@@ -239,16 +239,18 @@ def _scale(column: Spread, levels: Iterable[float], limit: float | None) -> tupl
     return start, max(end, 0.0) - start or 1.0
 
 
-def _number_places(column: Spread, levels: Iterable[float], widths: Sequence[float], axis_length: float) -> list[float]:
+def _number_positions(
+    column: Spread, levels: Iterable[float], widths: Sequence[float], axis_length: float
+) -> list[float]:
     """Return where each bar's number begins: behind the bar and its range, or behind a line that it would cover."""
-    gap, places = NUMBER_GAP * axis_length, []
+    gap, positions = NUMBER_GAP * axis_length, []
     for high, width in zip(column.high.tolist(), widths):
-        place = max(0.0, high) + gap
+        position = max(0.0, high) + gap
         for level in sorted(levels):
-            if place - gap < level < place + width * axis_length:
-                place = level + gap
-        places.append(place)
-    return places
+            if position - gap < level < position + width * axis_length:
+                position = level + gap
+        positions.append(position)
+    return positions
 
 
 def _axis_length(
@@ -258,15 +260,15 @@ def _axis_length(
 
     Args:
         column: the lengths of the bars.
-        levels: the places of the reference lines.
+        levels: the positions of the reference lines.
         start: the start of the scale.
         length: the length of the scale.
         widths: the width of each number, as a share of the panel's.
     """
     axis_length = MIN_AXIS_LENGTH * length
     for _ in range(PLACEMENT_ROUNDS):  # a longer axis makes the bars shorter, and numbers may then cover a line
-        places = _number_places(column, levels, widths, axis_length)
-        ends = [(place - start) / max(MIN_BAR_SHARE, 1 - width) for place, width in zip(places, widths)]
+        positions = _number_positions(column, levels, widths, axis_length)
+        ends = [(position - start) / max(MIN_BAR_SHARE, 1 - width) for position, width in zip(positions, widths)]
         axis_length = max(axis_length, *ends)
     return axis_length
 
@@ -275,10 +277,10 @@ def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> 
     """Draw vertical dashed lines with their names below the bars, one below the other."""
     for line, (name, value) in enumerate(levels.items()):
         axes.axvline(value, color=muted(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-        place = (value, rows - 0.3 + 0.6 * line)
+        point = (value, rows - 0.3 + 0.6 * line)
         text = shorten(drawable(name), 40)
         style: Any = {"fontsize": 7.5, "color": muted(), "va": "top", "ha": "left", "annotation_clip": False}
-        axes.annotate(text, place, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
+        axes.annotate(text, point, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
 
 
 def _check_series(
@@ -318,19 +320,21 @@ def format_column(column: Spread, largest: float | None = None) -> list[str]:
     largest = max(map(abs, values)) if largest is None else largest
     power = math.floor(math.log10(largest)) if largest > 0 else 0
     is_fine = power >= 0 or (power == -1 and not column.several)  # beside a range, another digit has little meaning
-    max_places = max(0, (2 if is_fine else 1) - power)
-    places = next(n for n in range(max_places + 1) if all(round(v, n) == round(v, max_places) for v in values))
+    max_decimals = max(0, (2 if is_fine else 1) - power)
+    decimals = next(n for n in range(max_decimals + 1) if all(round(v, n) == round(v, max_decimals) for v in values))
     bounded = max(values) <= 1  # probably shares: only exactly 1 may read as 1
-    return [_with_range(cell, [format_in_column(value, places, bounded) for value in cell], places) for cell in cells]
+    return [
+        _with_range(cell, [format_in_column(value, decimals, bounded) for value in cell], decimals) for cell in cells
+    ]
 
 
-def _with_range(cell: Sequence[float], texts: Sequence[str], places: int) -> str:
+def _with_range(cell: Sequence[float], texts: Sequence[str], decimals: int) -> str:
     """Return the text of a mean and its range; a single bound if the range spans 0 and all three round to 0."""
     mean, low, high = texts
     if low == high:
         return mean
-    if cell[1] < 0 < cell[2] and all(round(abs(value), places) == 0 for value in cell):
-        return f"within ±{format_fixed(10**-places, places)}"
+    if cell[1] < 0 < cell[2] and all(round(abs(value), decimals) == 0 for value in cell):
+        return f"within ±{format_fixed(10**-decimals, decimals)}"
     return f"{mean} ({low} to {high})"
 
 

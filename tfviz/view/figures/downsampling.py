@@ -44,7 +44,7 @@ def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
         coarse = maps.max_pool(layer, head, pool_size=SEARCH_BLOCK_CELLS)
-        row, col = (SEARCH_BLOCK_CELLS * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
+        row, col = (SEARCH_BLOCK_CELLS * index for index in divmod(int(coarse.argmax()), coarse.shape[1]))
         cells = maps[layer, head, row : row + SEARCH_BLOCK_CELLS, col : col + SEARCH_BLOCK_CELLS]
     cells = maps[layer, head] if cells is None else cells
     down, across = divmod(int(cells.argmax()), cells.shape[1])

@@ -99,7 +99,7 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
     for sweep in range(SWEEP_COUNT):
         links = below if sweep % 2 else above
         for row in reversed(layers) if sweep % 2 else layers:
-            share = {node: place / max(1, len(other)) for other in layers for place, node in enumerate(other)}
+            share = {node: index / max(1, len(other)) for other in layers for index, node in enumerate(other)}
             row.sort(key=lambda node: fmean([share[other] for other in links[node]] or [share[node]]))
     return layers
 
@@ -213,14 +213,14 @@ def _separate(
     for node in layer:
         offsets.append(used + nodes[node].width / 2)
         used += nodes[node].width + COLUMN_GAP
-    pools: list[tuple[list[int], float, int]] = []  # places in the layer, mean of their targets, sum of their weights
-    for place, offset in enumerate(offsets):
-        pool, mean, weight = [place], wanted[place] - offset, weights[place]
+    pools: list[tuple[list[int], float, int]] = []  # indices in the layer, mean of their targets, sum of their weights
+    for index, offset in enumerate(offsets):
+        pool, mean, weight = [index], wanted[index] - offset, weights[index]
         while pools and pools[-1][1] > mean:
             pool_before, mean_before, weight_before = pools.pop()
             mean = (mean * weight + mean_before * weight_before) / (weight + weight_before)
             pool, weight = [*pool_before, *pool], weight + weight_before
         pools.append((pool, mean, weight))
     for pool, mean, _ in pools:
-        for place in pool:
-            x[layer[place]] = mean + offsets[place]
+        for index in pool:
+            x[layer[index]] = mean + offsets[index]

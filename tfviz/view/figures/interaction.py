@@ -91,12 +91,12 @@ class _Layout:
         """Draw the columns of a row from the left, and the panels of each column from the top."""
         widths = _fill_up([self.widths[n] for n in row], self.width)
         grid = part.add_gridspec(1, len(widths), width_ratios=widths)
-        for place, n in enumerate(row):
+        for index, n in enumerate(row):
             column = self.columns[n]
             heights = [self.sizes[i][1] for i in column]
             if len(column) > 1:
                 heights = _fill_up(heights, row_height)
-            cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
+            cells = grid[index].subgridspec(len(heights), 1, height_ratios=heights)
             for cell, i in enumerate(column):
                 draw_result(part.add_subplot(cells[cell]), self.panels[i], self.sizes[i][0], self.stated[i])
 
@@ -127,13 +127,15 @@ def _draw_key(part: SubFigure, keys: Sequence[ScaleLegend]) -> None:
     """Draw in a line the legends of all scales: a strip of colours between its ends, or a patch for each meaning."""
     entries: list[list[Artist]] = []  # each of patches and texts
     for key in keys:
-        colours, place = colormap(key.scale), norm(key.scale)
+        colours, normalize = colormap(key.scale), norm(key.scale)
         if key.is_ramp:
             (low, low_text), (high, high_text) = key.ends
-            shades = colours(place(numpy.linspace(low, high, RAMP_STEPS)))
+            shades = colours(normalize(numpy.linspace(low, high, RAMP_STEPS)))
             entries.append([_key_text(low_text), _patches(shades, RAMP_WIDTH), _key_text(high_text)])
         else:
-            entries += [[_patches([colours(place(value))], PATCH_WIDTH), _key_text(text)] for value, text in key.ends]
+            entries += [
+                [_patches([colours(normalize(value))], PATCH_WIDTH), _key_text(text)] for value, text in key.ends
+            ]
         if key.hatched:
             entries.append([_patches(["none"], PATCH_WIDTH, HATCH), _key_text(key.hatched)])
     packed: list[Artist] = [HPacker(children=entry, pad=0, sep=5, align="center") for entry in entries]

@@ -182,8 +182,8 @@ class LineChart:
             ends = [axes.transLimits.transform(axes.transScale.transform((x, 1)))[0] for x in (start, end)]
             narrow = ends[1] - ends[0] < MIN_CENTRED_SHARE  # its name is aligned with its start
             style |= {"ha": "left" if narrow else "center", "fontsize": 8}
-            place = (max(start, axes.get_xlim()[0]) if narrow else (start + end) / 2, 0.97 if top else 0.03)
-            axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), **style)
+            anchor = (max(start, axes.get_xlim()[0]) if narrow else (start + end) / 2, 0.97 if top else 0.03)
+            axes.annotate(drawable(name), anchor, xycoords=axes.get_xaxis_transform(), **style)
 
     def _set_log_ticks(self, axes: Axes) -> None:
         if axes.get_xscale() == "log":

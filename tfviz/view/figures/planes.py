@@ -53,8 +53,8 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
     """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
-    places = numpy.array(panel.positions) if len(panel.positions) == count else circle(count)
-    half_width = 1.25 * max(float(abs(places).max(initial=0.0)), 1e-9)
+    points = numpy.array(panel.positions) if len(panel.positions) == count else circle(count)
+    half_width = 1.25 * max(float(abs(points).max(initial=0.0)), 1e-9)
     axes.set(xlim=(-half_width, half_width), ylim=(-half_width, half_width), xticks=[], yticks=[], aspect="equal")
     axes.grid(False)
     axes.spines[:].set_visible(False)
@@ -67,14 +67,14 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
             if start == end and panel.filled:
                 continue
             if start == end:
-                centre = places[start] + [0, 0.11 * half_width]
+                centre = points[start] + [0, 0.11 * half_width]
                 axes.add_patch(Circle(centre, 0.07 * half_width, fill=False, linewidth=3 * share, **ink))
                 continue
             arrow: dict[str, Any] = {"arrowstyle": "-|>", "linewidth": 3 * share, "shrinkA": 9, "shrinkB": 9, **ink,
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
-            axes.annotate("", places[end], places[start], arrowprops=arrow)
+            axes.annotate("", points[end], points[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
-    for node, ((x, y), name) in enumerate(zip(places, tick_labels(panel.row_labels(count)))):
+    for node, ((x, y), name) in enumerate(zip(points, tick_labels(panel.row_labels(count)))):
         box = {"facecolor": page, "edgecolor": muted(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         own, ink = weights[node, node], matplotlib.rcParams["text.color"]
         if panel.filled and abs(own) / limit >= 0.02:  # False for NaN
@@ -127,7 +127,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
     Args:
         axes: the axes to draw on.
         panel: the panel with the names and points.
-        stops: places to keep clear, as shares of the way from the origin to each point.
+        stops: points to keep clear, as shares of the way from the origin to each point.
     """
     middle = (lowest(panel) + panel.limit) / 2  # of the plane, on both axes
     positions = HALF_SIDE_POINTS / (panel.limit - middle) * (panel.numbers - middle)  # from here on in points
@@ -140,13 +140,13 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         drawn = positions[numpy.isfinite(positions).all(1) & (numpy.arange(len(positions)) != at)]
         others = numpy.concatenate([zero + stop * (drawn - zero) for stop in stops])
         size = numpy.array([LETTER_POINTS * len(names[at]), NAME_HEIGHT_POINTS])
-        places = [
+        candidates = [
             (distance, _name_box(positions[at], size, direction, distance))
             for distance in NAME_DISTANCES_POINTS
             for direction in NAME_DIRECTIONS
         ]
-        boxes = [box for _, box in places]
-        costs = [distance / 5 + _cost(box, positions[at], others, occupied) for distance, box in places]
+        boxes = [box for _, box in candidates]
+        costs = [distance / 5 + _cost(box, positions[at], others, occupied) for distance, box in candidates]
         box = boxes[int(numpy.argmin(costs))]
         occupied.append(box)
         left, level = box[0, 0] - positions[at, 0], box.mean(0)[1] - positions[at, 1]
@@ -162,7 +162,7 @@ def _name_box(
 
 
 def _cost(box: numpy.ndarray, point: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
-    """Return the cost of a name's place: overlaps, ambiguity, distance beyond the edge, and an inward direction."""
+    """Return the cost of a candidate: overlaps, ambiguity, distance beyond the edge, and an inward direction."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(
         ((others > box[0] - POINT_CLEARANCE_POINTS) & (others < box[1] + POINT_CLEARANCE_POINTS)).all(1).sum()

@@ -104,11 +104,11 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     colours = [negative_colour() if value < 0 else prediction_colour() for value in values]
     fills = [colour if filled else "none" for colour, filled in zip(colours, as_expected)]
     edges = ["none" if filled else colour for colour, filled in zip(colours, as_expected)]
-    places = numpy.arange(len(values))
-    axes.barh(places, values, height=BAR_HEIGHT, linewidth=1, edgecolor=edges, color=fills)
+    rows = numpy.arange(len(values))
+    axes.barh(rows, values, height=BAR_HEIGHT, linewidth=1, edgecolor=edges, color=fills)
     if panel.expected:
         sides = panel.limit * numpy.sign(panel.expected)
-        axes.barh(places, sides, height=BAR_HEIGHT, color=matplotlib.rcParams["grid.color"], zorder=-1)
+        axes.barh(rows, sides, height=BAR_HEIGHT, color=matplotlib.rcParams["grid.color"], zorder=-1)
     if len(values) <= MAX_NAMED_BARS:
         _write_bar_numbers(axes, panel, values, as_expected)
     for end, side in zip(panel.ends, (-1, 1)):
@@ -120,11 +120,11 @@ def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
 
 def _write_bar_numbers(axes: Axes, panel: ResultPanel, values: numpy.ndarray, as_expected: numpy.ndarray) -> None:
     """Write the number of each bar beyond its end, with a sign if a side is expected."""
-    for place, text in enumerate(format_aligned(panel.numbers.tolist())):
-        verdict = (" ✓" if as_expected[place] else " ✗") if panel.expected else ""
-        is_left = panel.numbers[place] < 0
+    for row, text in enumerate(format_aligned(panel.numbers.tolist())):
+        verdict = (" ✓" if as_expected[row] else " ✗") if panel.expected else ""
+        is_left = panel.numbers[row] < 0
         axes.annotate(
-            text + unit_suffix(panel.unit) + verdict, (values[place], place), (-3 if is_left else 3, 0),
+            text + unit_suffix(panel.unit) + verdict, (values[row], row), (-3 if is_left else 3, 0),
             textcoords="offset points", va="center", ha="right" if is_left else "left", fontsize=8,
         )  # fmt: skip
 
@@ -168,13 +168,13 @@ def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) ->
     height = (high - low) * LINE_NAME_HEIGHT
     ends = table[:, -1]
     known = [int(at) for at in numpy.argsort(ends) if numpy.isfinite(ends[at])]
-    places: list[float] = []
+    levels: list[float] = []
     for at in known:
-        places.append(max(float(ends[at]), places[-1] + height if places else low))
-    for back in range(len(places) - 1, -1, -1):
-        places[back] = min(places[back], places[back + 1] - height if back + 1 < len(places) else high)
-    for at, place in zip(known, places):
-        axes.annotate(names[at], (table.shape[1] - 1, place), (4, 0), textcoords="offset points", va="center",
+        levels.append(max(float(ends[at]), levels[-1] + height if levels else low))
+    for back in range(len(levels) - 1, -1, -1):
+        levels[back] = min(levels[back], levels[back + 1] - height if back + 1 < len(levels) else high)
+    for at, level in zip(known, levels):
+        axes.annotate(names[at], (table.shape[1] - 1, level), (4, 0), textcoords="offset points", va="center",
                       color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
 
 
@@ -208,18 +208,20 @@ def _with_unit(value: float, panel: ResultPanel) -> str:
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=panel.limit, neginf=0.0)
-    colours, place = colormap(panel.scale), norm(panel.scale)
-    axes.set(xlim=(0, PANEL_SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
+    colours, normalize = colormap(panel.scale), norm(panel.scale)
+    axes.set(
+        xlim=(0, PANEL_SIZES["words"](panel)[0]), ylim=(0.5 - _word_positions(panel)[1], 0.5), xticks=[], yticks=[]
+    )
     axes.axis("off")
-    for (x, line, word), value in zip(_word_places(panel)[0], values):
-        shade = colours(place(float(value)))
+    for (x, line, word), value in zip(_word_positions(panel)[0], values):
+        shade = colours(normalize(float(value)))
         box = {"facecolor": shade, "edgecolor": "none", "pad": 2.0}
         font: dict[str, Any] = {"fontsize": 10, "family": "DejaVu Sans Mono", "color": contrasting_colour(shade)}
         axes.text(x, -line, word, bbox=box, va="center", **font)
 
 
-def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
-    """Return the place (x, line, word) of each word in lines of up to 5 inches, the number of lines, and the width."""
+def _word_positions(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
+    """Return (x, line, word) of each word in lines of up to 5 inches, the number of lines, and the width."""
     placed, x, line, width = [], 0.0, 0, 0.0
     for word in tick_labels(panel.row_labels(len(panel.values))):
         word_width = 0.085 * len(word) + 0.1
@@ -288,7 +290,7 @@ ASPECT_RATIOS: dict[str, Callable[[ResultPanel], float]] = {  # height divided b
     "grid": _grid_aspect_ratio,
     "bars": lambda panel: min(6.0, 0.22 * _bar_rows(panel)) / 2.0,
     "lines": lambda panel: 0.55,
-    "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
+    "words": lambda panel: 0.26 * _word_positions(panel)[1] / max(1.1, _word_positions(panel)[2]),
     "number": lambda panel: 0.4,
     "stack": lambda panel: (0.22 * len(panel.values) + 0.7) / STACK_INCHES,
 }
@@ -301,7 +303,7 @@ PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),
-    "words": lambda panel: (max(1.2, _word_places(panel)[2] + 0.1), 0.26 * _word_places(panel)[1] + 0.4),
+    "words": lambda panel: (max(1.2, _word_positions(panel)[2] + 0.1), 0.26 * _word_positions(panel)[1] + 0.4),
     "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.7),
     "stack": lambda panel: (STACK_INCHES + 0.2, 0.22 * len(panel.values) + 1.1),
 }  # fmt: skip

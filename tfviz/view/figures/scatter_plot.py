@@ -24,7 +24,7 @@ MAX_POINTS_NAMED_AROUND = 30  # with more points, unmarked names are placed only
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point, and along the edges of the plot
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
-PATH_STOPS = 8  # places on each segment of a path that names must not cover
+PATH_STOPS = 8  # points on each segment of a path that names must not cover
 DISTANCE_FACTORS = (1, 3, 5)  # tried for the name of a marked point; beyond the first, a line connects the two
 SIDE_SHIFTS = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # shift in points, alignment of the text
 NAME_SHIFTS = (*SIDE_SHIFTS, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
@@ -137,7 +137,7 @@ def _write_name(
         name: the name.
         away: the preferred direction of a marked point's name; None for other points.
         occupied: the boxes of names written earlier.
-        positions: the places to keep clear, [place, 2], in pixels.
+        positions: the points to keep clear, [point, 2], in pixels.
     """
     figure: Any = axes.figure
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
@@ -166,7 +166,7 @@ def _write_name(
 
 
 def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.ndarray:
-    """Return evenly spaced places on the segments of the paths, [place, 2], without the segments' ends."""
+    """Return evenly spaced points on the segments of the paths, [point, 2], without the segments' ends."""
     shares = numpy.linspace(0, 1, PATH_STOPS + 2)[1:-1, None]
     lines = [
         positions[one] + shares * (positions[other] - positions[one])

@@ -87,4 +87,4 @@ def head_and_mask(
 
 def spread(count: int, max_count: int = MAX_SHEET_SIDE) -> list[int]:
     """Return the indices below `count`, or `max_count` of them, evenly spaced from first to last."""
-    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, max_count))]
+    return [round(float(index)) for index in numpy.linspace(0, count - 1, min(count, max_count))]

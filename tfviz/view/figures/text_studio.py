@@ -253,8 +253,8 @@ class StudioPicture:
         weights = self.maps[layer, head]
         draw_cells(axes, Heatmap(weights, allowed=torch.ones_like(weights, dtype=torch.bool)))
 
-    def _draw_map(self, figure: Figure, layer: int, head: int, place: Box) -> None:
-        axes = figure.add_axes(place)
+    def _draw_map(self, figure: Figure, layer: int, head: int, box: Box) -> None:
+        axes = figure.add_axes(box)
         self._draw_weights(axes, layer, head)
         axes.set(xticks=[], yticks=[])
         if (layer, head) == (self.layer, self.head):
@@ -264,9 +264,9 @@ class StudioPicture:
         left, top = corner
         page.text(left, top, "rows look, columns are looked at", va="center", **_muted_style("left"))
         page.text(left + 1.35, top + 0.16, "square-root scale", va="center", **_muted_style("left"))
-        place = _fractions((left, top + 0.12, 1.2, 0.08), *size)
+        box = _fractions((left, top + 0.12, 1.2, 0.08), *size)
         scale = ScalarMappable(norm(WEIGHT_SCALE), colormap(WEIGHT_SCALE))
-        bar = figure.colorbar(scale, figure.add_axes(place), orientation="horizontal")
+        bar = figure.colorbar(scale, figure.add_axes(box), orientation="horizontal")
         bar.set_ticks([0, 0.1, 0.25, 0.5, 1], labels=["0", "10", "25", "50", "100%"])
         bar.ax.tick_params(labelsize=7.5, length=0)
         bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])

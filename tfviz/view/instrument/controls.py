@@ -97,8 +97,8 @@ class Points(Control[PointsSpec]):
         return torch.tensor(value, dtype=torch.float32)
 
     def text(self, value: list[list[float]]) -> str:
-        places = zip(self.spec["names"], value)
-        return ", ".join(f"{name} ({format_number(x, 3)}, {format_number(y, 3)})" for name, (x, y) in places)
+        points = zip(self.spec["names"], value)
+        return ", ".join(f"{name} ({format_number(x, 3)}, {format_number(y, 3)})" for name, (x, y) in points)
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
         return self.spec["names"], self.spec["names"]

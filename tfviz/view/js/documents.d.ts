@@ -422,7 +422,7 @@ export interface TextSpec {
   max_tokens: number;
 }
 
-/** Words to put in order; its value is the index of the word at each place. */
+/** Words to put in order; its value is the index of the word at each position. */
 export interface OrderSpec {
   kind: "order";
   names: string[];
@@ -517,8 +517,8 @@ export interface InteractDocument {
 
 /** The ids that every text begins and ends with; null: no such id. */
 export interface SpecialTokens {
-  before: number | null;
-  after: number | null;
+  prefix_id: number | null;
+  suffix_id: number | null;
 }
 
 /** A causal model for comparison with the model of a studio. */
@@ -526,7 +526,7 @@ export interface CausalModel {
   /** the index of its tokenizer. */
   tokenizer: number;
   /** the id that its texts begin with. */
-  before: number | null;
+  prefix_id: number | null;
   /** the maximum number of tokens. */
   context: number;
 }
@@ -608,7 +608,7 @@ export interface WriteDocument {
   /** the maximum number of tokens that the model reads. */
   context: number;
   /** the maximum number of tokens in a run. */
-  max_tokens: number;
+  max_new_tokens: number;
   state: WriteState;
 }
 
@@ -633,11 +633,11 @@ export interface PatchState {
   clean: string;
   corrupt: string;
   /** the id of the answer to the clean text; -1: its likeliest next token. */
-  answer: number;
-  /** the id of the answer to the corrupt text; -1: its likeliest next token other than `answer`. */
-  other: number;
-  /** what is patched: the table ("streams" or "heads"), the layer, and the position or head; [] for nothing. */
-  place: any[];
+  clean_answer_id: number;
+  /** the id of the answer to the corrupt text; -1: its likeliest next token other than `clean_answer_id`. */
+  corrupt_answer_id: number;
+  /** what is patched: the table ("residual" or "heads"), the layer, and the position or head; [] for nothing. */
+  target: any[];
 }
 
 /** A language model whose activations can be replaced by those of another run. */
@@ -650,7 +650,7 @@ export interface PatchDocument {
   kind: "patch";
   /** the maximum number of tokens that the model reads. */
   context: number;
-  /** labels of the blocks, the first dimension of the program's `streams`. */
+  /** labels of the blocks, the first dimension of the program's `residual`. */
   layers: string[];
   /** labels of the attention modules, the first dimension of the program's `heads`. */
   attentions: string[];
@@ -834,7 +834,7 @@ export interface TranslateDocument {
   examples: any[][];
   kind: "translate";
   /** the maximum length of a translation, including its end token. */
-  max_tokens: number;
+  max_new_tokens: number;
   /** the maximum number of source tokens; null: any number. */
   max_source: number | null;
   /** the maximum beam width. */
@@ -842,13 +842,13 @@ export interface TranslateDocument {
   /** the maximum exponent of the length penalty. */
   max_length_penalty: number;
   /** the id that a translation begins with. */
-  begin: number;
+  bos_id: number;
   /** the id that it ends with. */
-  end: number;
+  eos_id: number;
   /** ids that are never generated. */
-  suppressed: number[];
+  suppressed_ids: number[];
   /** ids that a source ends with. */
-  source_end: number[];
+  source_eos_ids: number[];
   /** names of the rows and columns of attention. */
   axes: string[];
   state: TranslateState;

@@ -27,7 +27,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 MAX_STATIC_LABELS = 8  # in the static picture
-BY_ANSWER = -3  # instead of the index of a label: the predicted label
+PREDICTED_LABEL = -3  # instead of the index of a label; the scripts know also -1 (none) and -2 (the chosen head)
 # what `examples` can set
 STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
@@ -78,8 +78,8 @@ def classify(
     tokenizer = subwords.as_tokenizer(tokenizer)
     tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
     special_tokens: SpecialTokens = {
-        "before": requirements.check_id(tokenizer, "bos", bos),
-        "after": requirements.check_id(tokenizer, "eos", eos),
+        "prefix_id": requirements.check_id(tokenizer, "bos", bos),
+        "suffix_id": requirements.check_id(tokenizer, "eos", eos),
     }
     program = requirements.text_program(model, tokenizer, None if kernel else dtype)
     context = requirements.context_length(program)
@@ -92,7 +92,7 @@ def classify(
         "kind": "classify", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [tokenizer_spec], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
-        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": BY_ANSWER},
+        "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": PREDICTED_LABEL},
     }  # fmt: skip
     if isinstance(program, Program):
         bars = _probabilities(labels, logits, title, text)
@@ -115,7 +115,7 @@ def classify(
 @torch.no_grad()
 def _effects(model: nn.Module, ids: Tensor, special: SpecialTokens, label: int) -> Tensor | None:
     """Return the decrease in a label's log-odds when each token is deleted, [position]; None if it cannot be drawn."""
-    first, last = int(special["before"] is not None), ids.shape[1] - int(special["after"] is not None)
+    first, last = int(special["prefix_id"] is not None), ids.shape[1] - int(special["suffix_id"] is not None)
     if ids.shape[1] > MAX_TOKENS or last - first < 2:
         return None
 

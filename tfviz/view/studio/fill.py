@@ -76,7 +76,7 @@ def fill(
         )
     positions = _masked_positions(tokenizer, text, masked)
     added = special if add_special_tokens else {}
-    special_tokens: SpecialTokens = {"before": added.get("cls"), "after": added.get("sep")}
+    special_tokens: SpecialTokens = {"prefix_id": added.get("cls"), "suffix_id": added.get("sep")}
     stored = None if kernel else dtype
     program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)
@@ -84,7 +84,7 @@ def fill(
     masked_ids = ids.index_fill(0, torch.tensor(positions), special["mask"])
     masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
     logits = _checked_logits(model, tokenizer, program, masked_ids)
-    gap = positions[0] + (special_tokens["before"] is not None)
+    gap = positions[0] + (special_tokens["prefix_id"] is not None)
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(tokenizer)])
     document: FillDocument = {
         "kind": "fill", "title": title, "examples": examples_spec(examples, STATE_KEYS),
@@ -101,7 +101,7 @@ def fill(
             document["tokenizers"].append(other.tokenizer_spec)
             tokenizers.append(other.tokenizer)
         number = 0 if is_shared else 1
-        document["compare_with"] = {"tokenizer": number, "before": other.before, "context": other.context}
+        document["compare_with"] = {"tokenizer": number, "prefix_id": other.prefix_id, "context": other.context}
     if not kernel:
         hidden_word = tokenizer.tokens(ids[positions[0]][None])[0]
         bars = _guesses(tokenizer, guesses, title, text, f"in place of {hidden_word!r} in ")
@@ -149,14 +149,14 @@ class _Comparison(NamedTuple):
         tokenizer: its tokenizer.
         tokenizer_spec: its tokenizer as plain values for the page.
         program: the model as a program.
-        before: the id that begins its texts; None: no such id.
+        prefix_id: the id that begins its texts; None: no such id.
         context: its maximum number of tokens.
     """
 
     tokenizer: Any
     tokenizer_spec: Any
     program: Any
-    before: int | None
+    prefix_id: int | None
     context: int
 
     @classmethod
@@ -188,7 +188,7 @@ class _Comparison(NamedTuple):
 
     def guess(self, left: list[int]) -> dict[str, Tensor]:
         """Return the logits of the token after these ids, [vocab], as {"left side": logits}; {} if there are no ids."""
-        ids = [*([] if self.before is None else [self.before]), *left][-self.context :]
+        ids = [*([] if self.prefix_id is None else [self.prefix_id]), *left][-self.context :]
         if not ids:
             return {}
         logits = self.program(torch.tensor([ids]))["logits"][0, -1, : len(self.tokenizer)]

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tfviz.view.studio.patch_widget import PatchWidget
 
 # what `examples` can set
-CHOICES = ("clean", "corrupt", "answer", "other", "place")
+CHOICES = ("clean", "corrupt", "clean_answer_id", "corrupt_answer_id", "target")
 COLUMNS = {"clean": "after the clean text", "corrupt": "after the corrupt text", "patched": "with the patch"}
 LIKELIEST = 5  # next tokens of each run in the static picture
-MAX_PLACES = 400  # layers times positions, up to which the static picture shows the table
+MAX_TARGETS = 400  # layers times positions, up to which the static picture shows the table
 
 
 def patch(
@@ -72,7 +72,7 @@ def patch(
         kernel: whether the model stays in Python and answers while the notebook's kernel runs, for models that are too
             large for a page. Without its kernel, the page shows the heads of the corrupt text.
         examples: experiments shown as buttons above the view: name -> the state that it sets, such as `{"The subject":
-            {"place": ["streams", 2, 3]}}`, layer 2 at position 3; `{"place": ["heads", 1, 0]}` is head 0 of layer 1.
+            {"target": ["residual", 2, 3]}}`, layer 2 at position 3; `{"target": ["heads", 1, 0]}` is head 0 of layer 1.
 
     Raises:
         TypeError: `tokenizer` is not a tokenizer.
@@ -94,7 +94,8 @@ def patch(
         "context": context, "layers": sites.block_labels, "attentions": sites.attention_labels, "heads": sites.heads,
         "dim": sites.dim, "head_dim": sites.size,
         "state": {
-            **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "answer": chosen[0], "other": chosen[1], "place": [],
+            **STUDIO_STATE, "clean": clean, "corrupt": corrupt, "clean_answer_id": chosen[0],
+            "corrupt_answer_id": chosen[1], "target": [],
         },
     }  # fmt: skip
     draw = partial(_picture, tokenizer, title)
@@ -110,8 +111,8 @@ def patch(
     static_figure = draw(clean, chosen, dict(zip(("clean", "corrupt"), logits)))
     likeliest = [int(one[: len(tokenizer)].argmax()) for one in logits]
     answered = [own if token < 0 else token for token, own in zip(chosen, likeliest)]
-    if len(sites.blocks) * len(ids[0]) <= MAX_PLACES and len(set(answered)) == 2:
-        static_figure = _patched_places(model, tokenizer, sites, ids, answered, static_figure)
+    if len(sites.blocks) * len(ids[0]) <= MAX_TARGETS and len(set(answered)) == 2:
+        static_figure = _patch_effects(model, tokenizer, sites, ids, answered, static_figure)
     return studio_view(document, static_figure, {"read": program}, max_bytes)
 
 
@@ -178,7 +179,7 @@ def _unpatched(program: Program, sites: PatchSites, ids: Tensor) -> Tensor:
     )["logits"]
 
 
-def _patched_places(
+def _patch_effects(
     model: nn.Module,
     tokenizer: Any,
     sites: PatchSites,
@@ -200,8 +201,8 @@ def _patched_places(
     tokens = [a if a == b else f"{a}/{b}" for a, b in zip(*map(tokenizer.tokens, ids))]
     clean, corrupt = (one.to(model_device(model)) for one in ids)
 
-    def difference(source: Tensor, place: tuple[int, int]) -> float:
-        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("streams", *place))
+    def difference(source: Tensor, target: tuple[int, int]) -> float:
+        logits = patched_logits(model, sites, torch.stack([source, corrupt]), ("residual", *target))
         return float(logits[answers[0]] - logits[answers[1]])
 
     with eval_mode(model), torch.no_grad():

@@ -24,9 +24,9 @@ DrawLogits = Callable[[str, Sequence[int], Mapping[str, Tensor]], StaticFigure]
 class PatchWidget(ModelWidget):
     """A widget whose language model is patched in Python at the page's request; see `view.patch(kernel=True)`.
 
-    `state` is a trait that Python may read, set and observe: `clean`, `corrupt`, `answer` and `other` (the ids of both
-    answers, -1 for the likeliest next token), `place` (what is patched: "streams" or "heads", the layer, and the
-    position or head; [] for nothing).
+    `state` is a trait that Python may read, set and observe: `clean`, `corrupt`, `clean_answer_id` and
+    `corrupt_answer_id` (-1 for the likeliest next token), `target` (what is patched: "residual" or "heads", the layer,
+    and the position or head; [] for nothing).
 
     Args:
         ids: the ids of the clean and the corrupt text, [position] each.
@@ -53,14 +53,14 @@ class PatchWidget(ModelWidget):
             logits = Inputs.from_prompt("ids", ids, model).with_last_logits(model).logits(model)
             return {"logits": logits[0, -1].float()}
 
-        def patch(texts: Tensor, place: Tensor) -> dict[str, Tensor]:
-            table, layer, at = place.tolist()
+        def patch(texts: Tensor, target: Tensor) -> dict[str, Tensor]:
+            table, layer, at = target.tolist()
             return {"logits": patched_logits(model, sites, texts, (TABLES[table], layer, at)).float()}
 
-        places = max(len(TABLES), len(sites.blocks), len(sites.projections), sites.heads, document["context"])
+        index_limit = max(len(TABLES), len(sites.blocks), len(sites.projections), sites.heads, document["context"])
         programs = {
             "read": LocalProgram(model, read, {"ids": len(tokenizer)}),
-            "patch": LocalProgram(model, patch, {"texts": len(tokenizer), "place": places}),
+            "patch": LocalProgram(model, patch, {"texts": len(tokenizer), "target": index_limit}),
         }
         self.logits = [programs["read"](one[None])["logits"] for one in ids]
         super().__init__(
@@ -82,8 +82,8 @@ class PatchWidget(ModelWidget):
         texts, logits = self._texts(), {"corrupt": outputs["logits"]}
         if texts is not None:
             logits = {"clean": self._programs["read"](texts[:1])["logits"], **logits}
-            if self.state["place"]:
-                table, layer, at = self.state["place"]
-                place = torch.tensor([TABLES.index(table), layer, at])
-                logits["patched"] = self._programs["patch"](texts, place)["logits"]
-        return self._draw(self.state["clean"], [self.state["answer"], self.state["other"]], logits)
+            if self.state["target"]:
+                table, layer, at = self.state["target"]
+                target = torch.tensor([TABLES.index(table), layer, at])
+                logits["patched"] = self._programs["patch"](texts, target)["logits"]
+        return self._draw(self.state["clean"], [self.state["clean_answer_id"], self.state["corrupt_answer_id"]], logits)

@@ -21,7 +21,7 @@ from tfviz.study.sites import site_axis
 
 EXAMPLE_LENGTH = 5  # tokens of the text with which a model is traced
 HEADS = ".output_heads"
-TABLES = ("streams", "heads")  # kinds of places: the residual stream before a block, the output of a head
+TABLES = ("residual", "heads")  # kinds of targets: the residual stream before a block, the output of a head
 EQUAL_INPUT_TOLERANCE = 1e-5  # relative, to identify the input of the output projection as the heads' outputs
 Replace = Callable[[Tensor], Tensor]
 
@@ -78,7 +78,7 @@ def find_sites(model: nn.Module) -> PatchSites:
         blocks = replay.stack()
     except LookupError as error:
         raise ValueError(f"{name} cannot be patched in a page: {error}") from error
-    streams = {path: replay.block_inputs[path] for path in blocks}
+    residual = {path: replay.block_inputs[path] for path in blocks}
     outputs = {site.removesuffix(HEADS): captured[site] for site in captured if len(captured.stored(site)) == 1}
     found = {path: _projection_of(taken, path, heads) for path, heads in outputs.items()}
     missing = [path for path, projection in found.items() if projection is None]
@@ -88,14 +88,14 @@ def find_sites(model: nn.Module) -> PatchSites:
             "not pass, one after another, through a projection that is a module; use study.patch instead"
         )
     sizes = {(one.shape[1], one.shape[3]) for one in outputs.values()}
-    if len(sizes) > 1 or len({stream.shape[2] for stream in streams.values()}) > 1:
+    if len(sizes) > 1 or len({tensor.shape[2] for tensor in residual.values()}) > 1:
         raise ValueError(
             f"{name} cannot be patched in a page: its layers differ in the number or size of their heads; use "
             "study.patch instead, for the layers of each size"
         )
     projections = [str(projection) for projection in found.values()]
     _, heads, _, size = next(iter(outputs.values())).shape
-    return PatchSites(blocks, streams[blocks[0]].shape[2], list(outputs), projections, heads, size)
+    return PatchSites(blocks, residual[blocks[0]].shape[2], list(outputs), projections, heads, size)
 
 
 def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Tensor) -> str | None:
@@ -116,12 +116,12 @@ def _projection_of(taken: Mapping[str, list[Tensor]], attention: str, heads: Ten
 
 
 def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
-    """Export a model as a program whose activations can be replaced at chosen places.
+    """Export a model as a program whose activations can be replaced at chosen targets.
 
-    The program takes ids [1, position], `stream_at` [layer, position], `streams` [layer, position, dim], `heads_at`
-    [layer, head, position] and `heads` [layer, position, head, dim]. Where `stream_at` is True, `streams` replaces the
-    activations of the model, and likewise for heads. The program returns the logits after the last token, [vocab], and
-    the `streams` and `heads` of this run, before replacement.
+    The program takes ids [1, position], `residual_at` [layer, position], `residual` [layer, position, dim], `heads_at`
+    [layer, head, position] and `heads` [layer, position, head, dim]. Where `residual_at` is True, `residual` replaces
+    the activations of the model, and likewise for heads. The program returns the logits after the last token, [vocab],
+    and the `residual` and `heads` of this run, before replacement.
 
     Args:
         model: returns logits, or an object that has them as `.logits`, for ids [batch, position].
@@ -134,19 +134,19 @@ def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
     ids = _example_ids(model)
     count, layers = ids.shape[1], (len(sites.blocks), len(sites.projections))
 
-    def read(ids: Tensor, stream_at: Tensor, streams: Tensor, heads_at: Tensor, heads: Tensor) -> dict[str, Any]:
-        own: dict[str, list[Tensor]] = {"streams": [], "heads": []}
+    def read(ids: Tensor, residual_at: Tensor, residual: Tensor, heads_at: Tensor, heads: Tensor) -> dict[str, Any]:
+        own: dict[str, list[Tensor]] = {"residual": [], "heads": []}
 
-        def stream(layer: int, tensor: Tensor) -> Tensor:
-            own["streams"].append(tensor[0])
-            return torch.where(stream_at[layer][None, :, None], streams[layer][None], tensor)
+        def read_residual(layer: int, tensor: Tensor) -> Tensor:
+            own["residual"].append(tensor[0])
+            return torch.where(residual_at[layer][None, :, None], residual[layer][None], tensor)
 
-        def head(layer: int, tensor: Tensor) -> Tensor:
+        def read_heads(layer: int, tensor: Tensor) -> Tensor:
             apart = tensor.unflatten(-1, (sites.heads, sites.size))
             own["heads"].append(apart[0])
             return torch.where(heads_at[layer].mT[None, :, :, None], heads[layer][None], apart).flatten(2)
 
-        hooks = {**_numbered(sites.blocks, stream), **_numbered(sites.projections, head)}
+        hooks = {**_numbered(sites.blocks, read_residual), **_numbered(sites.projections, read_heads)}
         with _replacing_inputs(model, hooks):
             logits = Inputs.from_prompt("ids", ids, model).with_last_logits(model).logits(model)
         return {"logits": logits[0, -1], **{name: torch.stack(tensors) for name, tensors in own.items()}}
@@ -158,12 +158,12 @@ def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
         torch.zeros(layers[1], sites.heads, count, dtype=torch.bool, device=ids.device),
         torch.zeros(layers[1], count, sites.heads, sites.size, device=ids.device),
     )
-    lengths = {"ids": 1, "stream_at": 1, "streams": 1, "heads_at": 2, "heads": 1}
+    lengths = {"ids": 1, "residual_at": 1, "residual": 1, "heads_at": 2, "heads": 1}
     return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, dtype=dtype)
 
 
 def patched_logits(
-    model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], place: tuple[str, int, int]
+    model: nn.Module, sites: PatchSites, texts: Int[Tensor, "2 position"], target: tuple[str, int, int]
 ) -> Float[Tensor, "vocab"]:
     """Return the logits after the last token of the second text, with one activation of the first text's run.
 
@@ -173,20 +173,20 @@ def patched_logits(
         model: as for `export_patching`.
         sites: where the model can be patched.
         texts: the ids of both texts.
-        place: ("streams", layer, position) or ("heads", layer, head).
+        target: ("residual", layer, position) or ("heads", layer, head).
 
     Raises:
         ValueError: the layer, position or head does not exist.
     """
-    table, layer, at = place
-    paths, count = (sites.blocks, texts.shape[1]) if table == "streams" else (sites.projections, sites.heads)
+    table, layer, at = target
+    paths, count = (sites.blocks, texts.shape[1]) if table == "residual" else (sites.projections, sites.heads)
     if not (0 <= layer < len(paths) and 0 <= at < count):
-        raise ValueError(f"there is no {list(place)}; layers go from 0 to {len(paths) - 1}, places to {count - 1}")
+        raise ValueError(f"there is no {list(target)}; layers go from 0 to {len(paths) - 1}, places to {count - 1}")
 
     def copied(tensor: Tensor) -> Tensor:
         changed = tensor.clone()
         parts = (
-            changed.transpose(0, 1) if table == "streams" else changed.unflatten(-1, (sites.heads, -1)).movedim(2, 0)
+            changed.transpose(0, 1) if table == "residual" else changed.unflatten(-1, (sites.heads, -1)).movedim(2, 0)
         )
         first, second = parts[at].unbind(0)
         second.copy_(first)

@@ -216,8 +216,9 @@ def frame_text(ids: Tensor, special_tokens: SpecialTokens, context: int) -> Tens
     Raises:
         ValueError: the text is empty, or longer than the model takes.
     """
-    before, after = ([] if index is None else [index] for index in (special_tokens["before"], special_tokens["after"]))
-    room = context - len(before) - len(after)
+    ids_around = (special_tokens["prefix_id"], special_tokens["suffix_id"])
+    prefix, suffix = ([] if index is None else [index] for index in ids_around)
+    room = context - len(prefix) - len(suffix)
     if not 0 < len(ids) <= room:
         raise ValueError(f"the text has {len(ids)} tokens; the model takes 1 to {room}: give another one")
-    return torch.tensor([[*before, *ids.tolist(), *after]])
+    return torch.tensor([[*prefix, *ids.tolist(), *suffix]])

@@ -93,9 +93,9 @@ def translate(
     checks.at_least(1, max_new_tokens=max_new_tokens)
     source, target = _tokenizers(tokenizers)
     _check_model(model)
-    bos, eos_id = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
-    source_end = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
-    ids = torch.tensor([*source.encode(sentence).tolist(), *source_end])
+    bos_id, eos_id = (_special_id(target, token, "the target's tokenizer") for token in ("[BOS]", "[EOS]"))
+    source_eos_ids = [] if eos is None else [_special_id(source, eos, "the source's tokenizer")]
+    ids = torch.tensor([*source.encode(sentence).tolist(), *source_eos_ids])
     programs: dict[str, Any] = (
         _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, dtype))
     )
@@ -105,26 +105,27 @@ def translate(
     )
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
-    max_tokens = min(max_new_tokens, max_target or max_new_tokens)
-    suppressed = sorted({subwords.PAD, bos} - {eos_id})
+    max_new_tokens = min(max_new_tokens, max_target or max_new_tokens)
+    suppressed_ids = sorted({subwords.PAD, bos_id} - {eos_id})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
         "kind": "translate", "title": title, "examples": examples_spec(examples, STATE_KEYS),
         "tokenizers": [requirements.tokenizer_document(tokenizer, kernel) for tokenizer in own],
-        "max_tokens": max_tokens, "max_source": max_source, "max_num_beams": MAX_NUM_BEAMS,
+        "max_new_tokens": max_new_tokens, "max_source": max_source, "max_num_beams": MAX_NUM_BEAMS,
         "max_length_penalty": MAX_LENGTH_PENALTY,
-        "begin": bos, "end": eos_id, "suppressed": suppressed, "source_end": source_end, "axes": ["written", "read"],
+        "bos_id": bos_id, "eos_id": eos_id, "suppressed_ids": suppressed_ids,
+        "source_eos_ids": source_eos_ids, "axes": ["written", "read"],
         "state": {
             **STUDIO_STATE, "sentence": sentence, "num_beams": num_beams, "length_penalty": length_penalty,
-            "prefix": [], "steps": max_tokens,
+            "prefix": [], "steps": max_new_tokens,
             "node": None, "forced": [],
         },
     }  # fmt: skip
     if not kernel:
         return _view_in_page(document, programs, ids, source, target, max_bytes)
     memory = programs["encode"](ids[None])
-    first = {"encode": [ids[None]], "decode": [torch.tensor([[bos]]), memory["states"], memory["attention_mask"]]}
-    draw_static, axis_tokens = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[bos_id]]), memory["states"], memory["attention_mask"]]}
+    draw_static, axis_tokens = _draw_likeliest(target, suppressed_ids, title), _cross_words(source, target)
     return studio_widget(document, programs, first, draw_static, axis_tokens, own)
 
 
@@ -139,7 +140,7 @@ def _view_in_page(
     """Return the view with the model in the page; its picture shows the greedy translation and the cross-attention."""
     memory, decode = programs["encode"](ids[None]), programs["decode"]
     tokens, probabilities = _greedy(document, decode, memory, len(target))
-    inputs = [document["begin"], *tokens[:-1]]
+    inputs = [document["bos_id"], *tokens[:-1]]
     maps = _cross_attention(decode, memory, inputs)
     unsure = min(range(max(1, len(tokens) - 1)), key=probabilities.__getitem__)  # the studio opens there
     document["state"].update(_strongest_head(decode, memory, inputs, maps, unsure))
@@ -150,11 +151,11 @@ def _view_in_page(
     return studio_view(document, static_figure, programs, max_bytes)
 
 
-def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
+def _draw_likeliest(target: Any, suppressed_ids: Sequence[int], title: str) -> DrawStatic:
     """Return a function that draws the likeliest token at each position of a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
-        probabilities = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
+        probabilities = _probabilities(outputs["logits"][0, :, : len(target)], suppressed_ids)
         likeliest = {"probability of the likeliest word": probabilities.amax(-1)}
         text = target.decode(request.inputs[0][0])
         return probability_picture(target.tokens(probabilities.argmax(-1)), likeliest, title, text)
@@ -162,9 +163,9 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
     return draw_static
 
 
-def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
+def _probabilities(logits: Tensor, suppressed_ids: Sequence[int]) -> Tensor:
     """Return the probability of each token, [..., vocab]; 0 for tokens that are never generated."""
-    return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed, dtype=torch.long), 0)
+    return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed_ids, dtype=torch.long), 0)
 
 
 def _cross_words(source: Any, target: Any) -> AxisTokens:
@@ -254,10 +255,10 @@ def _greedy(
     document: TranslateDocument, decode: Program, memory: Mapping[str, Tensor], size: int
 ) -> tuple[list[int], list[float]]:
     """Return the ids and probabilities of the greedy translation, among the first `size` ids of the vocabulary."""
-    text, probabilities = [document["begin"]], list[float]()
-    max_tokens = min(document["max_tokens"], MAX_STATIC_WORDS)
-    while len(probabilities) < max_tokens and (not probabilities or text[-1] != document["end"]):
-        following = _probabilities(_logits(decode, memory, text)[-1, :size], document["suppressed"])
+    text, probabilities = [document["bos_id"]], list[float]()
+    max_new_tokens = min(document["max_new_tokens"], MAX_STATIC_WORDS)
+    while len(probabilities) < max_new_tokens and (not probabilities or text[-1] != document["eos_id"]):
+        following = _probabilities(_logits(decode, memory, text)[-1, :size], document["suppressed_ids"])
         text.append(int(following.argmax()))
         probabilities.append(float(following.max()))
     return text[1:], probabilities
@@ -285,9 +286,9 @@ def _cross_attention(decode: Program, memory: Mapping[str, Tensor], text: Sequen
 
 
 def _strongest_head(
-    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor], place: int
+    decode: Program, memory: Mapping[str, Tensor], text: Sequence[int], maps: Mapping[str, Tensor], position: int
 ) -> HeadState:
-    """Return the head of the cross-attention whose ablation changes the probabilities at a place of the text most.
+    """Return the head of the cross-attention whose ablation changes the probabilities at a position of the text most.
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
@@ -296,7 +297,7 @@ def _strongest_head(
         return {"layer": 0, "head": 0}
 
     def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
-        return _logits(decode, memory, text, edit)[place].float().softmax(-1)
+        return _logits(decode, memory, text, edit)[position].float().softmax(-1)
 
     whole = probabilities({})
     changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]

@@ -90,7 +90,7 @@ def write(
     requirements.check_causal(model, tokenizer)
     document: WriteDocument = {
         "kind": "write", "title": title, "examples": examples_spec(examples, STATE_KEYS),
-        "tokenizers": [tokenizer_spec], "context": context, "max_tokens": MAX_WRITTEN_TOKENS,
+        "tokenizers": [tokenizer_spec], "context": context, "max_new_tokens": MAX_WRITTEN_TOKENS,
         "state": {
             **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,
             "top_p": top_p or 1.0, "seed": seed,

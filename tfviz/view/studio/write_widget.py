@@ -35,8 +35,8 @@ class WriteWidget(ModelWidget):
 
         def read(ids: Tensor) -> dict[str, Any]:
             logits = scores(ids)["logits"][:, : len(tokenizer)]  # some models have more logits than tokens
-            cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
-            return {"logits": logits[None, -1:], "cost": cost}
+            loss = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
+            return {"logits": logits[None, -1:], "loss": loss}
 
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
             prompt = shorten(tokenizer.decode(request.inputs[0][0]), 60)

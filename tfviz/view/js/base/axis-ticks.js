@@ -35,11 +35,11 @@ export function axisTicks(low, high, most) {
   const gap = (high - low) / Math.max(1, most);
   if (!(gap > 0) || !Number.isFinite(gap)) return [];
   const step = roundUp(gap, TICK_FACTORS);
-  const places = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
   return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => {
     const value = Number(((first + i) * step).toPrecision(12));
-    return [value, formatFixed(value, places)];
+    return [value, formatFixed(value, decimals)];
   });
 }
 

@@ -44,16 +44,16 @@ export function followPointer(element, onPoint, onLeave) {
 }
 
 /**
- * Return the place that a key leads to in a row of places that ends at `last`; undefined for other keys.
+ * Return the index that a key leads to in a row that ends at `last`; undefined for other keys.
  * @param {string} key
- * @param {number} place
+ * @param {number} index
  * @param {number} last
  * @returns {number | undefined}
  */
-export function placeAfterKey(key, place, last) {
+export function indexAfterKey(key, index, last) {
   /** @type {Record<string, number>} */
-  const places = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last };
-  return places[key];
+  const indices = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last };
+  return indices[key];
 }
 
 /**

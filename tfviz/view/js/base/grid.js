@@ -18,7 +18,7 @@ export const MAX_NUMBERED_CELLS = spec.numbered; // a grid of more cells does no
 const FRACTION_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
 /**
- * The scales by name. `toFraction` maps a value to its place on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
+ * The scales by name. `toFraction` maps a value to its position on the scale, as in `tfviz/view/spec.py`: 0 to 1, or -1 to 1
  * on a diverging scale.
  * @type {Record<string, { toFraction: (v: number) => number, ticks: number[], diverging: boolean }>}
  */

@@ -30,17 +30,17 @@ export class HeadSource extends PageData {
   topKeys;
 
   /**
-   * @param {HeadsDocument} document
+   * @param {HeadsDocument} viewDocument
    * @param {string | Uint8Array} data
    * @param {AskCodes | null} ask null if the page contains everything
    */
-  constructor(document, data, ask = null) {
-    super(document, data);
+  constructor(viewDocument, data, ask = null) {
+    super(viewDocument, data);
     this.ask = ask;
   }
 
   get parts() {
-    return this.document.parts;
+    return this.viewDocument.parts;
   }
 
   /**
@@ -236,7 +236,7 @@ export class HeadSource extends PageData {
   keyRanges(index) {
     return this.cached(
       `key ranges ${index}`,
-      async () => new Int32Array((await inflated(this.slice(this.document.key_ranges[index]))).slice().buffer),
+      async () => new Int32Array((await inflated(this.slice(this.viewDocument.key_ranges[index]))).slice().buffer),
     );
   }
 

@@ -36,19 +36,19 @@ function unsigned(size, digits) {
     return `${Number(mantissa)}e${power.replace("+", "").replace("-", "−")}`;
   }
   if (Number.isInteger(size)) return grouped(String(size));
-  let places = Math.max(0, digits - 1 - powerOf(size));
-  while (size < 1 && Number(size.toFixed(places)) === 1 && places < MAX_NINES) places++;
-  return trimmed(size.toFixed(places));
+  let decimals = Math.max(0, digits - 1 - powerOf(size));
+  while (size < 1 && Number(size.toFixed(decimals)) === 1 && decimals < MAX_NINES) decimals++;
+  return trimmed(size.toFixed(decimals));
 }
 
 /**
  * Write a number to so many decimals, trailing zeros included.
  * @param {number} value
- * @param {number} places
+ * @param {number} decimals
  */
-export function formatFixed(value, places) {
+export function formatFixed(value, decimals) {
   if (!Number.isFinite(value)) return formatNumber(value);
-  const text = Math.abs(value).toFixed(places);
+  const text = Math.abs(value).toFixed(decimals);
   return (value < 0 && Number(text) ? "−" : "") + grouped(text);
 }
 
@@ -63,30 +63,30 @@ export function formatAligned(values) {
   if (!(top >= MIN_FIXED && top < MIN_LARGE)) return values.map((value) => formatNumber(value));
   const power = powerOf(top);
   const most = Math.max(0, (power < 0 ? 1 : 2) - power);
-  const rounded = (/** @type {number} */ value, /** @type {number} */ places) => Number(value.toFixed(places));
+  const rounded = (/** @type {number} */ value, /** @type {number} */ decimals) => Number(value.toFixed(decimals));
   const isNearlyOne = (/** @type {number} */ value) => top <= 1 && value < MIN_NEARLY_ONE && rounded(value, most) === 1;
-  let places = most; // without zeros that all have at the end
+  let decimals = most; // without zeros that all have at the end
   while (
-    places &&
+    decimals &&
     !finite.some(isNearlyOne) &&
-    finite.every((value) => rounded(value, places - 1) === rounded(value, most))
+    finite.every((value) => rounded(value, decimals - 1) === rounded(value, most))
   )
-    places--;
-  const [least, nines] = [formatFixed(10 ** -places, places), formatFixed(1 - 10 ** -places, places)];
+    decimals--;
+  const [least, nines] = [formatFixed(10 ** -decimals, decimals), formatFixed(1 - 10 ** -decimals, decimals)];
   return values.map((value) => {
-    const read = rounded(value, places);
+    const read = rounded(value, decimals);
     if (value && !read) return value > 0 ? `< ${least}` : `> −${least}`;
-    return top <= 1 && read === 1 && value < MIN_NEARLY_ONE && places ? `> ${nines}` : formatFixed(value, places);
+    return top <= 1 && read === 1 && value < MIN_NEARLY_ONE && decimals ? `> ${nines}` : formatFixed(value, decimals);
   });
 }
 
 /**
  * Write a difference to so many decimals, with its sign, also a plus.
  * @param {number} value
- * @param {number} [places]
+ * @param {number} [decimals]
  */
-export const withSign = (value, places = 2) =>
-  (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + formatFixed(value, places);
+export const withSign = (value, decimals = 2) =>
+  (Number(Math.abs(value).toFixed(decimals)) && value > 0 ? "+" : "") + formatFixed(value, decimals);
 
 /**
  * Write a number for a cell: to hundredths of its scale's unit, whole numbers as they are, a dot for what is nearly
@@ -115,8 +115,8 @@ export function percent(share) {
   const hundredths = 100 * share;
   if (hundredths > 0.99 && hundredths < 1) return `${trimmed(hundredths.toFixed(2))}%`; // 1% is no limit to stay below
   if (!(hundredths > 99 && hundredths < 100)) return `${formatNumber(hundredths)}%`;
-  const places = [0, 1].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
-  return `${trimmed(hundredths.toFixed(places))}%`;
+  const decimals = [0, 1].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
+  return `${trimmed(hundredths.toFixed(decimals))}%`;
 }
 
 /**
@@ -126,12 +126,12 @@ export function percent(share) {
  */
 export function formatStep(value, step) {
   if (Math.abs(value) >= MIN_LARGE) return formatNumber(value, 6);
-  const places = Math.min(
+  const decimals = Math.min(
     10,
     (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(String(step))?.[1] ?? 0),
   );
-  return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value)
-    ? formatFixed(value, places)
+  return Math.abs(Number(value.toFixed(decimals)) - value) <= 1e-6 * Math.abs(value)
+    ? formatFixed(value, decimals)
     : formatNumber(value, 6);
 }
 

@@ -13,11 +13,11 @@ export class PageData {
   cache = new Map();
 
   /**
-   * @param {Document} document
+   * @param {Document} viewDocument
    * @param {string | Uint8Array} data base64, or bytes
    */
-  constructor(document, data) {
-    this.document = document;
+  constructor(viewDocument, data) {
+    this.viewDocument = viewDocument;
     this.data = data;
   }
 
@@ -43,7 +43,7 @@ export class PageData {
     return this.cached(`${index} ${cells}`, async () => {
       const state = new Uint8Array(cells);
       if (index === null) return state;
-      const { masks } = /** @type {MasksDocument | HeadsDocument} */ (/** @type {ViewDocument} */ (this.document));
+      const { masks } = /** @type {MasksDocument | HeadsDocument} */ (/** @type {ViewDocument} */ (this.viewDocument));
       const bits = await inflated(this.slice(masks[index]));
       for (let i = 0; i < cells; i++) if (!(bits[i >> 3] & (128 >> (i & 7)))) state[i] = FORBIDDEN;
       return state;

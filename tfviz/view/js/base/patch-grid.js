@@ -25,7 +25,7 @@ export class PatchGrid {
   }
 
   /**
-   * Return the place of a token on the picture: [row, col] from the upper left; null if it has none.
+   * Return the position of a token on the picture: [row, col] from the upper left; null if it has none.
    * @param {number} index
    * @returns {[number, number] | null}
    */
@@ -45,7 +45,7 @@ export class PatchGrid {
     return this.upward ? this.rows - 1 - row : row;
   }
 
-  /** The tokens that have no place on the picture. */
+  /** The tokens that have no position on the picture. */
   get others() {
     return [...this.words.keys()].filter((index) => !this.cell(index));
   }

@@ -6,15 +6,15 @@
 const FONT = "system-ui, sans-serif";
 
 /**
- * Move places on a line as little as possible, so that they are `gap` apart and between two ends.
- * @param {number[]} places
+ * Move positions on a line as little as possible, so that they are `gap` apart and between two ends.
+ * @param {number[]} positions
  * @param {number} gap
  * @param {number} low
  * @param {number} high
  */
-export function spreadApart(places, gap, low, high) {
-  const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
-  const moved = [...places];
+export function spreadApart(positions, gap, low, high) {
+  const order = [...positions.keys()].sort((a, b) => positions[a] - positions[b]);
+  const moved = [...positions];
   order.forEach((i, n) => (moved[i] = Math.max(moved[i], n ? moved[order[n - 1]] + gap : low)));
   order.reverse().forEach((i, n) => (moved[i] = Math.min(moved[i], n ? moved[order[n - 1]] - gap : high)));
   return moved;

@@ -147,7 +147,7 @@ const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
  * colour.
  * @param {number} code
  */
-const divergingPlace = (code) => (code <= 128 ? code / 128 : 1 + (code - 128) / 127);
+const divergingPosition = (code) => (code <= 128 ? code / 128 : 1 + (code - 128) / 127);
 
 /**
  * Interpolate colours in perceptually even steps: linearly in OKLab, which the browser computes.
@@ -157,7 +157,7 @@ const divergingPlace = (code) => (code <= 128 ? code / 128 : 1 + (code - 128) / 
 function ramp(stops, steps) {
   const pen = paper(steps);
   for (let i = 0; i < steps; i++) {
-    const at = stops.length === 2 ? i / (steps - 1) : divergingPlace(i);
+    const at = stops.length === 2 ? i / (steps - 1) : divergingPosition(i);
     const from = Math.min(Math.floor(at), stops.length - 2);
     pen.fillStyle = `color-mix(in oklab, ${stops[from + 1]} ${((at - from) * 100).toFixed(3)}%, ${stops[from]})`;
     pen.fillRect(i, 0, 1, 1);

@@ -115,7 +115,7 @@ export class TiledGrid {
   }
 
   /**
-   * Return the finest grid that holds a cell, and the cell's place in it.
+   * Return the finest grid that holds a cell, and the cell's indices in it.
    * @param {number} row
    * @param {number} col
    * @returns {[Grid, number, number]}

@@ -30,12 +30,12 @@ export class TopKeys {
 
   /** @param {number} at */
   async load(at) {
-    const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even place
+    const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even offset
     const count = this.rows.length * this.top;
     const Numbers = this.cols.length <= 2 ** 16 ? Uint16Array : Uint32Array;
     const ends = count * Numbers.BYTES_PER_ELEMENT;
     const rest = Float32Array.from(bytes.subarray(ends + count), (code) => (code / 255) ** 2);
-    return { places: new Numbers(bytes.buffer, 0, count), codes: bytes.subarray(ends, ends + count), rest };
+    return { columns: new Numbers(bytes.buffer, 0, count), codes: bytes.subarray(ends, ends + count), rest };
   }
 
   /**
@@ -44,14 +44,14 @@ export class TopKeys {
    * @param {import("../types.js").Range} where
    */
   async codes(at, { rows: [top, bottom], cols: [left, right], poolSize }) {
-    const { places, codes } = await this.head(at);
+    const { columns, codes } = await this.head(at);
     const colCount = Math.ceil((right - left) / poolSize);
     const blocks = new Uint8Array(Math.ceil((bottom - top) / poolSize) * colCount);
     for (let row = top; row < bottom; row++) {
       const start = Math.floor((row - top) / poolSize) * colCount;
       for (let i = row * this.top; i < (row + 1) * this.top; i++) {
-        if (places[i] < left || places[i] >= right) continue;
-        const cell = start + Math.floor((places[i] - left) / poolSize);
+        if (columns[i] < left || columns[i] >= right) continue;
+        const cell = start + Math.floor((columns[i] - left) / poolSize);
         blocks[cell] = Math.max(blocks[cell], codes[i]);
       }
     }

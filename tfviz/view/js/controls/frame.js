@@ -36,14 +36,14 @@ export class Frame {
 
   /**
    * @param {HTMLElement} host
-   * @param {{ title: string, note?: string }} document
+   * @param {{ title: string, note?: string }} viewDocument
    * @param {Choices<any>} store
    * @param {FrameOptions} options
    */
-  constructor(host, document, store, options) {
+  constructor(host, viewDocument, store, options) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     this.host = host;
-    this.document = document;
+    this.viewDocument = viewDocument;
     this.store = store;
     this.options = options;
     this.theme = new Theme(host, spec.themes);
@@ -52,7 +52,7 @@ export class Frame {
     const alone = options.page && host.parentElement?.matches("body, body > main");
     this.title = h(alone ? "h1" : "h3");
     this.caption = h("span", { class: "caption" });
-    this.stagePlace = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
+    this.stageBox = h("div", { class: "stage-box", role: "tabpanel", "aria-label": viewDocument.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });
     const region = { role: "region", "aria-label": "Table of what is shown" };
     this.tables = h("div", { class: "tables", tabIndex: 0, ...region });
@@ -64,7 +64,12 @@ export class Frame {
     this.actions = h("span", { class: "actions" }, this.saveMenu, this.shortcutsMenu);
     this.header = h("header", {}, h("div", { class: "titles" }, this.title, this.caption), this.actions);
     this.body = h("div", { class: "view" }, this.header);
-    this.foot = h("footer", {}, this.tableDetails, document.note ? h("p", { class: "note" }, document.note) : null);
+    this.foot = h(
+      "footer",
+      {},
+      this.tableDetails,
+      viewDocument.note ? h("p", { class: "note" }, viewDocument.note) : null,
+    );
     this.closeMenus();
     shadow.replaceChildren(h("style", {}, CSS), this.body);
   }
@@ -108,14 +113,14 @@ export class Frame {
       });
     };
     this.zoomGroup.hidden = !this.hasZoom;
-    body.append(this.stagePlace, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
+    body.append(this.stageBox, h("div", { class: "below" }, this.zoomGroup, this.status), this.foot);
     this.restyle();
     const sized = new ResizeObserver(([{ contentRect }]) => {
       const width = Math.round(contentRect.width);
       if (width !== this.measuredWidth) redraw();
       this.measuredWidth = width;
     });
-    sized.observe(this.stagePlace);
+    sized.observe(this.stageBox);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
     body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
@@ -159,9 +164,9 @@ export class Frame {
 
   /** @param {HTMLElement} element @param {string} caption */
   showStage(element, caption) {
-    if (this.stagePlace.firstChild !== element) this.stagePlace.replaceChildren(element);
-    this.title.textContent = this.document.title || capitalTitle(caption);
-    this.caption.textContent = this.document.title ? caption : "";
+    if (this.stageBox.firstChild !== element) this.stageBox.replaceChildren(element);
+    this.title.textContent = this.viewDocument.title || capitalTitle(caption);
+    this.caption.textContent = this.viewDocument.title ? caption : "";
   }
 
   /** @param {string} text */

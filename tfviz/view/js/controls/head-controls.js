@@ -136,7 +136,7 @@ export class HeadControls {
     /** @param {HeadMode[]} modes */
     const mode = (...modes) => modes.includes(store.get("mode"));
     // other axes than those of attention have neither links nor keys to hide
-    const isTable = selection.hasOneHead && String(selection.source.document.axes) !== "query,key";
+    const isTable = selection.hasOneHead && String(selection.source.viewDocument.axes) !== "query,key";
     return {
       mode: isTable,
       part: selection.source.parts.length === 1 || (selection.arrange === "compare" && mode("head", "picture")),

@@ -13,7 +13,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
 /**
  * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
- * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "unit" | "note"> & { sheet?: boolean }} document sheet: false if all heads are shown elsewhere
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "unit" | "note"> & { sheet?: boolean }} viewDocument sheet: false if all heads are shown elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
@@ -32,7 +32,7 @@ export class HeadSelection {
   constructor(source, store) {
     this.source = source;
     this.store = store;
-    this.arrange = source.document.arrange;
+    this.arrange = source.viewDocument.arrange;
   }
 
   get partIndex() {
@@ -53,7 +53,7 @@ export class HeadSelection {
 
   /** Whether one side of these maps lies on a picture. */
   get hasPicture() {
-    return Boolean(this.source.document.image);
+    return Boolean(this.source.viewDocument.image);
   }
 
   /** The token whose weights a picture shows, a query or a key. @returns {Token} */
@@ -71,7 +71,7 @@ export class HeadSelection {
 
   /** Whether the view can show all heads at once; a studio shows them beside its text instead. */
   get hasSheet() {
-    return this.source.document.sheet !== false;
+    return this.source.viewDocument.sheet !== false;
   }
 
   get hasOneHead() {
@@ -97,8 +97,8 @@ export class HeadSelection {
     const on = this.heads;
     const severalLayers = on.some(([other]) => other !== on[0][0]);
     if (!severalLayers) return head;
-    const place = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
-    return place < 0 ? place : TEXT_COLOURS[place % TEXT_COLOURS.length];
+    const index = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
+    return index < 0 ? index : TEXT_COLOURS[index % TEXT_COLOURS.length];
   }
 
   /** Whether the kernel has more of these heads than the page. */
@@ -122,7 +122,7 @@ export class HeadSelection {
    * @param {AnyGrid} grid
    */
   row(grid) {
-    const { outlined = [], dividers = [] } = this.source.document;
+    const { outlined = [], dividers = [] } = this.source.viewDocument;
     const author = dividers.find(([side]) => side === "rows")?.[1] ?? outlined.at(-1)?.[0] ?? Infinity;
     return this.lockedIn(grid).rows.at(-1) ?? Math.min(author, grid.rows.length - 1);
   }
@@ -221,7 +221,7 @@ export class HeadSelection {
    */
   async singlePanel(full) {
     return [
-      { name: "", grid: (await this.resolveGrids(this.partIndex, true, full))[0], axes: this.source.document.axes },
+      { name: "", grid: (await this.resolveGrids(this.partIndex, true, full))[0], axes: this.source.viewDocument.axes },
     ];
   }
 
@@ -234,7 +234,7 @@ export class HeadSelection {
   async panels(full) {
     if (this.arrange !== "compare") return this.singlePanel(full);
     const { parts } = this.source;
-    const { axes } = this.source.document;
+    const { axes } = this.source.viewDocument;
     const grids = await Promise.all(parts.map(async (_, i) => (await this.resolveGrids(i, true, full))[0]));
     const panels = grids.map((grid, i) => ({ name: parts[i].name, grid, axes }));
     const [a, b] = grids;
@@ -246,7 +246,7 @@ export class HeadSelection {
 
   /** Name the size of the sheet; maps with names of their own need not be heads. @param {number} layers @param {number} heads */
   sizeOf(layers, heads) {
-    const named = layers === 1 && this.source.document.head_names.length > 0;
+    const named = layers === 1 && this.source.viewDocument.head_names.length > 0;
     return named ? formatCount(heads, "map") : `${formatCount(layers, "layer")} × ${formatCount(heads, "head")}`;
   }
 

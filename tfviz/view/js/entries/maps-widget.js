@@ -6,10 +6,10 @@ import { TraitStore, widget } from "../base/widget.js";
 import { HeadsView } from "../views/heads-view.js";
 
 export default widget((host, model, kernel) => {
-  const document = model.get("document");
+  const viewDocument = model.get("document");
   const { buffer, byteOffset, byteLength } = model.get("data");
   const source = new HeadSource(
-    document,
+    viewDocument,
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {
       const { poolSize, ...range } = where;
@@ -17,6 +17,6 @@ export default widget((host, model, kernel) => {
       return inflated(pieces[0]);
     },
   );
-  const store = new TraitStore(model, Object.keys(document.state));
+  const store = new TraitStore(model, Object.keys(viewDocument.state));
   return new HeadsView(host, source, store, { page: () => kernel.page() });
 });

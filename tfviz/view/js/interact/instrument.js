@@ -96,13 +96,13 @@ export class Instrument {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { controls, panels } = source.document;
+    const { controls, panels } = source.viewDocument;
     this.source = source;
     this.store = store;
     this.panels = panels;
     /** @type {Set<string>} */
     const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
-    this.frame = new Frame(host, source.document, store, {
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: SHORTCUTS.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
       grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
@@ -142,7 +142,7 @@ export class Instrument {
     frame.body.classList.add("studio", "instrument");
     frame.caption.hidden = true;
     frame.body.before(h("style", {}, STUDIO_CSS, WIDTHS_CSS, INTERACT_CSS));
-    frame.stagePlace.setAttribute("role", "group");
+    frame.stageBox.setAttribute("role", "group");
     this.body = h("div", { class: this.isAbove ? "layout over" : "layout" }, this.argumentPane, this.stage);
     this.sentence = h("p", { class: "summary" });
     frame.header.after(this.sentence);
@@ -151,7 +151,7 @@ export class Instrument {
     this.screen.observe(host);
     this.bar = new TopBar(
       frame,
-      source.document.state,
+      source.viewDocument.state,
       ["values"],
       Boolean(options.page) && options.addressed !== false,
     );
@@ -160,7 +160,7 @@ export class Instrument {
 
   /** Add the author's buttons that set the controls, if there are any. */
   makeExamples() {
-    const examples = (this.source.document.examples ?? []).map(([name, values]) => {
+    const examples = (this.source.viewDocument.examples ?? []).map(([name, values]) => {
       const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
       const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
       return button(name, onclick);
@@ -173,7 +173,7 @@ export class Instrument {
 
   /** The instruction above the controls: the author's own, what stands behind the title's question, or one made from the controls. */
   get purposeText() {
-    const { purpose, controls } = this.source.document;
+    const { purpose, controls } = this.source.viewDocument;
     if (purpose) return purpose;
     const { subtitle } = this.titleParts;
     if (subtitle) return capital(subtitle);
@@ -185,7 +185,7 @@ export class Instrument {
 
   /** The title up to its colon or question mark, and what stands behind that. */
   get titleParts() {
-    const { title, purpose } = this.source.document;
+    const { title, purpose } = this.source.viewDocument;
     const [all, main, mark, subtitle] = /^(.+?)(: |\? )(.+)$/su.exec(title) ?? [];
     return all && !purpose ? { main: main + mark.replace(":", "").trim(), subtitle } : { main: title, subtitle: "" };
   }
@@ -385,8 +385,8 @@ export class Instrument {
     const placed = [...this.panelViews, ...this.legendPanels].map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       const { top: above } = panel.element.getBoundingClientRect();
-      const place = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
-      const moved = [place[0], place[1] + CAPTION_HEIGHT, place[2] + CAPTION_HEIGHT];
+      const offsets = [left - from.left, top - from.top, above - from.top].map((at) => at / this.zoom);
+      const moved = [offsets[0], offsets[1] + CAPTION_HEIGHT, offsets[2] + CAPTION_HEIGHT];
       return /** @type {[Panel | LegendPanel, number, number, number]} */ ([panel, ...moved]);
     });
     return {
@@ -407,15 +407,15 @@ export class Instrument {
 }
 
 /**
- * Put the elements of panels into a place, unless they are there already.
- * @param {HTMLElement} place
+ * Put the elements of panels into a container, unless they are there already.
+ * @param {HTMLElement} container
  * @param {(Panel | LegendPanel)[]} panels
  */
-function keep(place, panels) {
-  place.hidden = !panels.length;
+function keep(container, panels) {
+  container.hidden = !panels.length;
   const known =
-    panels.length === place.childElementCount && panels.every((one, i) => place.children[i] === one.element);
-  if (!known) place.replaceChildren(...panels.map(({ element }) => element));
+    panels.length === container.childElementCount && panels.every((one, i) => container.children[i] === one.element);
+  if (!known) container.replaceChildren(...panels.map(({ element }) => element));
 }
 
 /**

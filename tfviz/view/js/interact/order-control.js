@@ -30,47 +30,47 @@ export class OrderControl extends Control {
     this.moving = false;
     /** The word that was moved last. */
     this.moved = 0;
-    this.buttons = spec.names.map((_, place) => this.button(place));
+    this.buttons = spec.names.map((_, index) => this.button(index));
     const described = { class: "order", role: "group", "aria-label": `${this.name}: words to put in order` };
     this.element = h("div", { class: "control wide" }, h("span", {}, this.name), h("div", described, ...this.buttons));
   }
 
-  /** @param {number} place */
-  button(place) {
+  /** @param {number} index */
+  button(index) {
     /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "ordered" });
     button.onpointerdown = (event) => {
-      [this.held, this.dragged] = [this.value[place], true];
+      [this.held, this.dragged] = [this.value[index], true];
       button.setPointerCapture(event.pointerId);
       this.show(this.value);
     };
     button.onpointermove = (event) => {
-      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.placeUnder(event));
+      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.indexUnder(event));
     };
     button.onpointerup = (event) => {
       if (button.hasPointerCapture(event.pointerId)) this.drop();
     };
     button.onpointercancel = () => this.drop();
     button.onclick = (event) => {
-      if (event.detail === 0) this.pick(place); // by key
+      if (event.detail === 0) this.pick(index); // by key
     };
     button.onblur = () => {
       if (!this.moving && !this.dragged) this.drop();
     };
-    button.onkeydown = (event) => this.press(event, place);
+    button.onkeydown = (event) => this.press(event, index);
     return button;
   }
 
-  /** @param {KeyboardEvent} event @param {number} place */
-  press(event, place) {
+  /** @param {KeyboardEvent} event @param {number} index */
+  press(event, index) {
     const [down, right] = ARROW_STEPS[event.key] ?? [0, 0];
     const step = down + right;
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
-    const to = clamp(place + step, 0, this.buttons.length - 1);
+    const to = clamp(index + step, 0, this.buttons.length - 1);
     if (event.altKey || this.held !== null) {
       const held = this.held;
-      this.held = this.value[place];
+      this.held = this.value[index];
       this.move(to);
       this.held = held;
     }
@@ -81,11 +81,11 @@ export class OrderControl extends Control {
     return undefined;
   }
 
-  /** @param {number} place */
-  pick(place) {
-    this.held = this.held === null ? this.value[place] : null;
+  /** @param {number} index */
+  pick(index) {
+    this.held = this.held === null ? this.value[index] : null;
     this.show(this.value);
-    const word = quoted(this.spec.names[this.value[place]], 30);
+    const word = quoted(this.spec.names[this.value[index]], 30);
     this.announce(
       this.held === null ? `${word} stays here` : `${word} is picked up: arrows move it, Space puts it down`,
     );
@@ -99,18 +99,18 @@ export class OrderControl extends Control {
   }
 
   /**
-   * Return the place under the pointer, or the nearest one. A place counts only once the pointer is half across it;
+   * Return the index under the pointer, or the nearest one. A word counts only once the pointer is half across it;
    * else words of different lengths would flicker under a pointer that stands still.
    * @param {PointerEvent} event
    */
-  placeUnder(event) {
+  indexUnder(event) {
     let [best, minDistance] = [0, Infinity];
-    this.buttons.forEach((button, place) => {
+    this.buttons.forEach((button, index) => {
       const { left, right, top, bottom } = button.getBoundingClientRect();
       /** @param {number} at @param {number} low @param {number} high */
       const beyond = (at, low, high) => Math.max(low - at, 0, at - high);
       const distance = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
-      if (distance < minDistance) [best, minDistance] = [place, distance];
+      if (distance < minDistance) [best, minDistance] = [index, distance];
     });
     const from = this.value.indexOf(this.held ?? -1);
     const { left, right } = this.buttons[best].getBoundingClientRect();
@@ -118,7 +118,7 @@ export class OrderControl extends Control {
     return beyond < 0 && event.clientX > left && event.clientX < right ? best - Math.sign(best - from) : best;
   }
 
-  /** Move the held word to a place and shift the words between. @param {number} to */
+  /** Move the held word to an index and shift the words between. @param {number} to */
   move(to) {
     const { held } = this;
     if (held === null || this.value.indexOf(held) === to) return;
@@ -132,11 +132,11 @@ export class OrderControl extends Control {
   /** @param {OrderSpec["start"]} value */
   show(value) {
     this.value = value;
-    value.forEach((word, place) => {
-      const button = this.buttons[place];
+    value.forEach((word, index) => {
+      const button = this.buttons[index];
       const text = label(this.spec.names[word], 30);
       if (button.textContent !== text) button.textContent = text;
-      button.setAttribute("aria-label", `${text}, ${place + 1} of ${value.length}`);
+      button.setAttribute("aria-label", `${text}, ${index + 1} of ${value.length}`);
       button.setAttribute("aria-pressed", String(word === this.held));
     });
   }

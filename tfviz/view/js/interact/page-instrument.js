@@ -30,7 +30,7 @@ export class PageInstrument extends Instrument {
   }
 
   start() {
-    const { programs = {}, data } = this.source.document;
+    const { programs = {}, data } = this.source.viewDocument;
     const engine = new Engine(this.worker);
     this.loaded = engine.load(programs, this.source.slice(/** @type {ByteRange} */ (data)));
     this.loaded.catch(() => {}); // the error is reported where the answer is awaited
@@ -48,7 +48,7 @@ export class PageInstrument extends Instrument {
    * @param {InteractState["values"]} values
    */
   async evaluate(values) {
-    const { discrete } = this.source.document;
+    const { discrete } = this.source.viewDocument;
     const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");
     /** @type {Record<string, { shape: number[], data: ArrayLike<number> }>} */
     const inputs = { nothing: { shape: [], data: [0] } }; // if the program has menus and switches only

@@ -46,16 +46,16 @@ export class PointsControl extends Control {
     /** @type {number[] | null} */
     let held = null; // from the pointer to the point
     /** @param {PointerEvent} event */
-    const place = (event) => pointIn(this.field, event).map((at) => at / this.zoom);
+    const pointAt = (event) => pointIn(this.field, event).map((at) => at / this.zoom);
     button.onpointerdown = (event) => {
-      const [x, y] = place(event);
+      const [x, y] = pointAt(event);
       const [px, py] = this.plane.at(this.value[i]);
       held = [px - x, py - y];
       button.setPointerCapture(event.pointerId);
     };
     button.onpointermove = (event) => {
       if (!held || !button.hasPointerCapture(event.pointerId)) return;
-      const [x, y] = place(event);
+      const [x, y] = pointAt(event);
       this.move(i, this.plane.from(x + held[0], y + held[1]));
     };
     button.onpointerup = () => (held = null);
@@ -73,14 +73,14 @@ export class PointsControl extends Control {
   }
 
   /**
-   * Move a point to the nearest place on a fine grid, so that numbers stay short.
+   * Move a point to the nearest point of a fine grid, so that numbers stay short.
    * @param {number} i
-   * @param {number[]} place
+   * @param {number[]} point
    */
-  move(i, place) {
+  move(i, point) {
     /** @param {number} at */
     const net = (at) => Number((Math.round(at / this.step) * this.step).toPrecision(8));
-    this.set(this.value.map((other, j) => (j === i ? place.map(net) : other)));
+    this.set(this.value.map((other, j) => (j === i ? point.map(net) : other)));
   }
 
   /** @param {number} screen @param {number} zoom */
@@ -102,8 +102,8 @@ export class PointsControl extends Control {
     });
     const pen = new CanvasPen(this.canvas, this.plane.size, this.plane.size - UNUSED_TOP, this.zoom);
     this.plane.lines(pen, this.theme);
-    value.forEach((place, i) => {
-      const [x, y] = this.plane.at(place);
+    value.forEach((point, i) => {
+      const [x, y] = this.plane.at(point);
       pen.dot(x, y, 6, { fill: inkOf(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.spec.names, value);
@@ -120,12 +120,12 @@ export class PointsControl extends Control {
 
   /** @param {PointsSpec["start"]} value */
   describe(value) {
-    return value.map((place, i) => `${label(this.spec.names[i])} ${spot(place)}`).join(", ");
+    return value.map((point, i) => `${label(this.spec.names[i])} ${spot(point)}`).join(", ");
   }
 
   /** @param {PointsSpec["start"]} before @param {PointsSpec["start"]} after */
   describeChange(before, after) {
-    const moved = after.findIndex((place, i) => String(place) !== String(before[i]));
+    const moved = after.findIndex((point, i) => String(point) !== String(before[i]));
     return moved < 0 ? "" : `${quoted(this.spec.names[moved], 30)} is at ${spot(after[moved])}`;
   }
 }

@@ -77,7 +77,7 @@ function stateOf(value) {
 }
 
 /**
- * Return a label for each place; its number where there are not as many labels as places.
+ * Return a label for each index; its number where there are not as many labels as indices.
  * @param {string[]} words
  * @param {number} count
  */

@@ -186,7 +186,7 @@ function statedCell(content, data, n, m) {
   return row * m + best(sizes.slice(row * m, (row + 1) * m));
 }
 
-/** Return the place of the largest number, of equal ones the first. @param {number[]} sizes */
+/** Return the index of the largest number, of equal ones the first. @param {number[]} sizes */
 const best = (sizes) => sizes.reduce((top, size, i) => (size > sizes[top] ? i : top), 0);
 
 /** Return a function that names a column of a row. @param {Content} content @param {number} n @param {number} m */

@@ -22,7 +22,7 @@ export class StoredInstrument extends Instrument {
   }
 
   async evaluate() {
-    return unpacked(this.source.document.results ?? {}, (piece) => this.source.slice(piece));
+    return unpacked(this.source.viewDocument.results ?? {}, (piece) => this.source.slice(piece));
   }
 }
 

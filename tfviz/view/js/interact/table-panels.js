@@ -39,7 +39,7 @@ class NumberHeatmap extends Heatmap {
   }
 
   /** Return where the name of the rows ends and that of the columns begins and ends. @returns {[number, number, number]} */
-  get headingPlaces() {
+  get headingPositions() {
     const [down, across] = this.axes;
     const end = down ? Math.max(this.left - 8, textWidth(`${down} ↓`, FONT_SIZE)) : 0;
     const start = Math.max(this.left, end + 8);
@@ -49,7 +49,7 @@ class NumberHeatmap extends Heatmap {
   /** @param {Pen} pen */
   drawHeading(pen) {
     const [down, across] = this.axes;
-    const [end, start] = this.headingPlaces;
+    const [end, start] = this.headingPositions;
     const style = { fill: this.theme.soft, size: FONT_SIZE };
     if (down) pen.text(end, 8, `${down} ↓`, { ...style, align: "right" });
     if (across) pen.text(start, 8, `${across} →`, style);
@@ -92,7 +92,7 @@ export class GridPanel extends Panel {
     this.map.layout(this.grid, width);
     this.height = this.map.height;
     const right = this.map.left + this.map.mapWidth + (this.map.legend ? 72 : 8);
-    this.width = Math.min(width, Math.max(right, this.map.headingPlaces[2] + 2));
+    this.width = Math.min(width, Math.max(right, this.map.headingPositions[2] + 2));
   }
 
   /** @param {boolean} isSmall @param {boolean} isNarrow */
@@ -280,7 +280,7 @@ export class BarPanel extends Panel {
 }
 
 /**
- * Return the places of all values in order; or of the `top` largest, largest first, with NaN last.
+ * Return the indices of all values in order; or of the `top` largest, largest first, with NaN last.
  * @param {ArrayLike<number>} values
  * @param {number} [top]
  */

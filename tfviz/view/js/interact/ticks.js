@@ -1,4 +1,4 @@
-// Which heights and which places of a line chart have a number or a name.
+// Which heights and which positions of a line chart have a number or a name.
 
 import { roundUp, TICK_FACTORS } from "../base/axis-ticks.js";
 
@@ -21,11 +21,11 @@ export function levels(min, max) {
 }
 
 /**
- * Return the places that have a name below the chart, and these names. Places that are evenly spaced numbers have one at
- * round numbers, without decimals if none needs any; otherwise every n-th place has one.
- * @param {string[]} names of all places
+ * Return the indices that have a name below the chart, and these names. Positions that are evenly spaced numbers have one at
+ * round numbers, without decimals if none needs any; otherwise every n-th one has one.
+ * @param {string[]} names of all positions
  * @param {number} most how many names fit side by side
- * @returns {[place: number, name: string][]}
+ * @returns {[index: number, name: string][]}
  */
 export function ticks(names, most) {
   const last = names.length - 1;
@@ -35,7 +35,7 @@ export function ticks(names, most) {
   const isEven = gap > 0 && numbers.every((value, i) => Math.abs(value - numbers[0] - i * gap) < 1e-6 * gap);
   const spacing = roundUp(every * gap, TICK_FACTORS);
   const isMultiple = (/** @type {number} */ value) => Math.abs(value / spacing - Math.round(value / spacing)) < 1e-6;
-  const places = [...names.keys()].filter((place) => (isEven ? isMultiple(numbers[place]) : place % every === 0));
-  const areIntegers = isEven && places.every((place) => Number.isInteger(numbers[place]));
-  return places.map((place) => [place, areIntegers ? names[place].replace(/\.0+$/, "") : names[place]]);
+  const indices = [...names.keys()].filter((index) => (isEven ? isMultiple(numbers[index]) : index % every === 0));
+  const areIntegers = isEven && indices.every((index) => Number.isInteger(numbers[index]));
+  return indices.map((index) => [index, areIntegers ? names[index].replace(/\.0+$/, "") : names[index]]);
 }

@@ -29,17 +29,17 @@ export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] :
 
 /** A source of heads (`HeadMaps`) over the patterns of one run. */
 export class CapturedMaps {
-  /** @param {Partial<HeadMaps["document"]>} document words of rows and columns come with the maps */
-  constructor(document) {
-    /** @type {HeadMaps["document"]} */
-    this.document = {
+  /** @param {Partial<HeadMaps["viewDocument"]>} viewDocument words of rows and columns come with the maps */
+  constructor(viewDocument) {
+    /** @type {HeadMaps["viewDocument"]} */
+    this.viewDocument = {
       title: "",
       note: "",
       arrange: "choose",
       axes: ["query", "key"],
       head_names: [],
       outlined: [],
-      ...document,
+      ...viewDocument,
     };
     /** @type {HeadMaps["parts"]} */
     this.parts = [];

@@ -22,24 +22,24 @@ export class EngineSession {
   unanswered = 0;
 
   /**
-   * @param {StudioDocument} document
+   * @param {StudioDocument} viewDocument
    * @param {string | Uint8Array} data
    * @param {StudioOptions} options
    * @param {{ showError(error: Error): void, busy(busy: boolean): void }} handlers
    */
-  constructor(document, data, options, handlers) {
-    this.document = document;
+  constructor(viewDocument, data, options, handlers) {
+    this.viewDocument = viewDocument;
     this.data = data;
     this.options = options;
     this.handlers = handlers;
   }
 
   start() {
-    const { document, data, options } = this;
-    const engine = options.engine?.(document) ?? new Engine(options.worker ?? null);
+    const { viewDocument, data, options } = this;
+    const engine = options.engine?.(viewDocument) ?? new Engine(options.worker ?? null);
     const bytes = typeof data === "string" ? bytesOf(data) : data;
     this.engine = engine;
-    this.ready = options.engine ? Promise.resolve() : engine.load(document.programs ?? {}, bytes);
+    this.ready = options.engine ? Promise.resolve() : engine.load(viewDocument.programs ?? {}, bytes);
     this.closed = new Promise((resolve) => {
       this.resolveClosed = resolve;
     });

@@ -5,7 +5,7 @@ import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { countKinds } from "../views/head-summary.js";
-import { BY_ANSWER } from "./classify/word-effects.js";
+import { PREDICTED_LABEL, isLabel } from "./classify/word-effects.js";
 
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */
 /** @import { FillStudio } from "./fill/fill-studio.js" */
@@ -52,12 +52,12 @@ export function tryButtons(studio, examples) {
  * @param {string} kind
  */
 function bestHead(studio, kind) {
-  const scored = studio.heads.places
-    .filter((place) => !studio.heads.isOff(place))
-    .map((place) => {
-      const counts = countKinds(studio.heads.grid(place), studio.idsOf(place.part));
+  const scored = studio.heads.addresses
+    .filter((address) => !studio.heads.isOff(address))
+    .map((address) => {
+      const counts = countKinds(studio.heads.grid(address), studio.idsOf(address.part));
       const { count, of } = counts.filter((one) => one.kind === kind)[0];
-      return { place, share: of ? count / of : 0 };
+      return { address, share: of ? count / of : 0 };
     });
   return scored.sort((a, b) => b.share - a.share)[0] ?? null;
 }
@@ -70,17 +70,17 @@ function bestHead(studio, kind) {
 async function findHead(studio, kind) {
   const best = bestHead(studio, kind);
   if (!best) return;
-  for (const place of prefersNoMotion() ? [] : studio.heads.places.slice(0, 24)) {
-    studio.heads.select(place);
+  for (const address of prefersNoMotion() ? [] : studio.heads.addresses.slice(0, 24)) {
+    studio.heads.select(address);
     await new Promise((done) => setTimeout(done, SCAN_INTERVAL));
   }
-  studio.heads.select(best.place);
+  studio.heads.select(best.address);
 }
 
 /** Make the experiments of the writing studio. @param {WriteStudio} studio */
 export function writeExamples(studio) {
   const { unit, store, loop } = studio;
-  const { temperature, top_k, top_p } = studio.document.state;
+  const { temperature, top_k, top_p } = studio.viewDocument.state;
   const begin = async (more = {}) => {
     loop.running = false;
     await loop.lastWrite;
@@ -96,8 +96,8 @@ export function writeExamples(studio) {
         await begin();
         const best = bestHead(studio, "at -1");
         if (!best) return;
-        studio.heads.select(best.place);
-        studio.heads.toggle(studio.heads.siteOf(best.place), [best.place.head]);
+        studio.heads.select(best.address);
+        studio.heads.toggle(studio.heads.siteOf(best.address), [best.address.head]);
         await studio.whenIdle();
         studio.announce("Now press Write on: this is how it writes without this head.");
       },
@@ -119,30 +119,30 @@ export function writeExamples(studio) {
         studio.beginWith(`${line}\n${line}`);
         await studio.whenIdle();
         const best = bestHead(studio, "induction");
-        if (best) studio.heads.select(best.place);
+        if (best) studio.heads.select(best.address);
         await studio.whenIdle();
-        const { answer, textCost } = studio;
-        const costs = answer && textCost.costsOf(answer)?.now;
-        if (answer && costs) studio.announce(repeatSentence(answer.ids, costs, unit));
+        const { answer, textLoss: textLoss } = studio;
+        const losses = answer && textLoss.lossesOf(answer)?.now;
+        if (answer && losses) studio.announce(repeatSentence(answer.ids, losses, unit));
       },
     },
   ];
 }
 
 /**
- * Compare the costs of a line in a text of that line twice, in words; empty if the text is another.
+ * Compare the losses of a line in a text of that line twice, in words; empty if the text is another.
  * @param {number[]} ids of the line, a line feed, and the line
- * @param {ArrayLike<number>} costs of all tokens but the first
+ * @param {ArrayLike<number>} losses of all tokens but the first
  * @param {string} unit
  */
-export function repeatSentence(ids, costs, unit) {
+export function repeatSentence(ids, losses, unit) {
   const length = Math.floor(ids.length / 2);
   const isRepeated = ids.slice(0, length).every((id, i) => id === ids[length + 1 + i]);
   if (length < 2 || ids.length !== 2 * length + 1 || !isRepeated) return "";
-  // the first token of the text has no cost, so that of the second line is left out, too
+  // the first token of the text has no loss, so that of the second line is left out, too
   const mean = (/** @type {number} */ start) =>
-    Array.from({ length: length - 1 }, (_, i) => costs[start + i]).reduce((sum, cost) => sum + cost, 0) / (length - 1);
-  const [first, second] = [mean(0), mean(length + 1)].map((cost) => formatFixed(cost, 2));
+    Array.from({ length: length - 1 }, (_, i) => losses[start + i]).reduce((sum, loss) => sum + loss, 0) / (length - 1);
+  const [first, second] = [mean(0), mean(length + 1)].map((loss) => formatFixed(loss, 2));
   return `The line costs ${first} nats a ${unit} the first time, ${second} the second.`;
 }
 
@@ -183,7 +183,7 @@ export function classifyExamples(studio) {
       name: "Strike out the word that counts most",
       act: async () => {
         store.set({ off: [] });
-        studio.change({ ...studio.initialState, ...(studio.label < 0 ? { label: BY_ANSWER } : {}) });
+        studio.change({ ...studio.initialState, ...(isLabel(studio.label) ? {} : { label: PREDICTED_LABEL }) });
         await studio.whenIdle();
         const i = strongest();
         if (i !== null) studio.change({ deleted: [i] });
@@ -210,7 +210,7 @@ export function fillExamples(studio) {
       act: () =>
         studio.change({
           off: [],
-          masked: studio.segments.slice(-1).flatMap((segment) => studio.placesOf(segment)),
+          masked: studio.segments.slice(-1).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
     },
@@ -219,7 +219,7 @@ export function fillExamples(studio) {
       act: () =>
         studio.change({
           off: [],
-          masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.placesOf(segment)),
+          masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
     },
@@ -229,26 +229,27 @@ export function fillExamples(studio) {
 
 /** Make the experiments of the translation studio. @param {TranslateStudio} studio */
 export function translateExamples(studio) {
-  const { store, document } = studio;
-  const { num_beams, length_penalty } = document.state;
+  const { store, viewDocument } = studio;
+  const { num_beams, length_penalty } = viewDocument.state;
   const from = { off: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
   return [
-    { name: "Translate it", act: () => store.set({ ...from, steps: document.max_tokens }) },
+    { name: "Translate it", act: () => store.set({ ...from, steps: viewDocument.max_new_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
     {
       name: "A beam of four",
-      act: () => store.set({ ...from, num_beams: Math.min(4, document.max_num_beams), steps: document.max_tokens }),
+      act: () =>
+        store.set({ ...from, num_beams: Math.min(4, viewDocument.max_num_beams), steps: viewDocument.max_new_tokens }),
     },
     {
       name: "Force the second likeliest first word",
       act: async () => {
-        store.set({ ...from, steps: document.max_tokens });
+        store.set({ ...from, steps: viewDocument.max_new_tokens });
         await studio.whenIdle();
         const unforced = studio.current?.text.tokens ?? [];
         store.set({ steps: 0 });
         await studio.whenIdle();
         studio.force(studio.view.next.words[1].id);
-        store.set({ steps: document.max_tokens });
+        store.set({ steps: viewDocument.max_new_tokens });
         await studio.whenIdle();
         studio.announce(`Left to itself it writes ${studio.view.texts.quote(unforced)}`);
       },

@@ -27,14 +27,14 @@ export class HeadAblation {
     this.studio = studio;
   }
 
-  /** @param {HeadAddress} place @param {AblationQuery | null} asked */
-  describe(place, asked) {
+  /** @param {HeadAddress} address @param {AblationQuery | null} asked */
+  describe(address, asked) {
     const { studio, probabilities } = this;
     if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
-    const off = studio.heads.isOff(place);
-    const key = JSON.stringify([asked.key, studio.edits, place]);
+    const off = studio.heads.isOff(address);
+    const key = JSON.stringify([asked.key, studio.edits, address]);
     const other = probabilities.get(key);
-    if (other === undefined) void this.ask(key, place, asked);
+    if (other === undefined) void this.ask(key, address, asked);
     if (other === undefined || other === null) return "";
     const [now, then] = [asked.probability, other].map(percent);
     const how = off ? "With this head on" : "With this head off";
@@ -48,11 +48,11 @@ export class HeadAblation {
     return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
   }
 
-  /** @param {string} key @param {HeadAddress} place @param {AblationQuery} asked */
-  async ask(key, place, { ask }) {
+  /** @param {string} key @param {HeadAddress} address @param {AblationQuery} asked */
+  async ask(key, address, { ask }) {
     const { studio, probabilities } = this;
     probabilities.set(key, null);
-    const probability = await ask(studio.heads.editsToggling(place));
+    const probability = await ask(studio.heads.editsToggling(address));
     if (probability === null) return void probabilities.entries.delete(key);
     probabilities.set(key, probability);
     if (!studio.frame.closed) studio.showSentence();

@@ -35,9 +35,9 @@ export class HeadPane {
     this.store = store;
     this.heads = heads;
     this.model = new ModelPane(theme, {
-      select: (place) => heads.select(place),
+      select: (address) => heads.select(address),
       toggle: (site, numbers) => heads.toggle(site, numbers),
-      toggleHead: (place) => heads.toggleHead(place),
+      toggleHead: (address) => heads.toggleHead(address),
     });
     const switchOn = () => {
       store.set({ off: [] });
@@ -93,7 +93,7 @@ export class HeadPane {
     );
   }
 
-  /** Show all heads. @param {(place: HeadAddress) => Grid} grid @param {(place: HeadAddress) => number | null} row to mark in its map */
+  /** Show all heads. @param {(address: HeadAddress) => Grid} grid @param {(address: HeadAddress) => number | null} row to mark in its map */
   show(grid, row) {
     const { heads } = this;
     const off = this.store.get("off");
@@ -120,7 +120,7 @@ export class HeadPane {
     this.opener.setAttribute("aria-expanded", String(open));
     this.openedHead.hidden = !open;
     if (!open) return;
-    const other = heads.isOff(heads.selected) && heads.places.find((place) => !heads.isOff(place));
+    const other = heads.isOff(heads.selected) && heads.addresses.find((address) => !heads.isOff(address));
     if (other) return void heads.select(other);
     if (this.headsView) void this.headsView.update();
     else

@@ -1,4 +1,4 @@
-// Functions on logits: softmax, log-softmax, costs, log-odds and the largest values, all computed in float64.
+// Functions on logits: softmax, log-softmax, losses, log-odds and the largest values, all computed in float64.
 
 /** @import { NumberList } from "../base/grid.js" */
 
@@ -44,13 +44,13 @@ export function logSoftmax(logits) {
 }
 
 /**
- * Return the cost of each token of a text after the first, in nats: minus the log of the probability that the logits
+ * Return the loss of each token of a text after the first, in nats: minus the log of the probability that the logits
  * before it gave.
  * @param {Float32Array} logits a row for each token
  * @param {number[]} ids
  * @param {number} vocabSize
  */
-export function tokenCosts(logits, ids, vocabSize) {
+export function tokenLosses(logits, ids, vocabSize) {
   return ids.slice(1).map((id, i) => {
     const row = logits.subarray(i * vocabSize, (i + 1) * vocabSize);
     return logSumExp(row) - row[id];
@@ -58,14 +58,14 @@ export function tokenCosts(logits, ids, vocabSize) {
 }
 
 /**
- * Return the logits of a tokenizer's tokens at one place of a text; the model may have more.
+ * Return the logits of a tokenizer's tokens at one position of a text; the model may have more.
  * @param {{ ids: number[], logits: Float32Array }} answer a row of logits for each token
- * @param {number} place
+ * @param {number} position
  * @param {number} vocabSize
  */
-export function logitsAt({ ids, logits }, place, vocabSize) {
+export function logitsAt({ ids, logits }, position, vocabSize) {
   const each = logits.length / ids.length;
-  return logits.subarray(place * each, place * each + vocabSize);
+  return logits.subarray(position * each, position * each + vocabSize);
 }
 
 /** Return the log-odds of one label, log p / (1 - p). @param {Float32Array} logits @param {number} label */
@@ -81,9 +81,9 @@ export function topK(values, count) {
   const best = [];
   for (let i = 0; i < values.length; i++) {
     if (best.length === count && !(values[i] > values[best[count - 1]])) continue;
-    let place = best.length;
-    while (place > 0 && values[i] > values[best[place - 1]]) place--;
-    best.splice(place, 0, i);
+    let rank = best.length;
+    while (rank > 0 && values[i] > values[best[rank - 1]]) rank--;
+    best.splice(rank, 0, i);
     if (best.length > count) best.pop();
   }
   return best;

@@ -46,7 +46,7 @@ export class ModelHeads {
   }
 
   /** All heads there are. */
-  get places() {
+  get addresses() {
     return this.groups.flatMap(({ sites, heads }, part) =>
       sites.flatMap((_, layer) => Array.from({ length: heads }, (__, head) => ({ part, layer, head }))),
     );
@@ -57,9 +57,9 @@ export class ModelHeads {
     return toEdits(this.store.get("off"));
   }
 
-  /** Return the edits with one head toggled. @param {HeadAddress} place @returns {Edit[]} */
-  editsToggling(place) {
-    return toEdits(this.offToggling(this.siteOf(place), [place.head]));
+  /** Return the edits with one head toggled. @param {HeadAddress} address @returns {Edit[]} */
+  editsToggling(address) {
+    return toEdits(this.offToggling(this.siteOf(address), [address.head]));
   }
 
   /** The number of layers and heads of the first part, in words. */
@@ -68,28 +68,28 @@ export class ModelHeads {
     return `${formatCount(sites.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
-  /** @param {HeadAddress} place */
+  /** @param {HeadAddress} address */
   siteOf({ part, layer }) {
     return this.groups[part].sites[layer];
   }
 
-  /** @param {HeadAddress} place */
+  /** @param {HeadAddress} address */
   nameOf({ part, layer, head }) {
     return `${this.groups.length > 1 ? `${capital(this.groups[part].name)}, layer` : "Layer"} ${layer}, head ${head}`;
   }
 
-  /** @param {HeadAddress} place */
+  /** @param {HeadAddress} address */
   grid({ part, layer, head }) {
     return this.maps.grid(part, layer, head);
   }
 
-  /** @param {HeadAddress} place */
-  isOff(place) {
-    const site = this.siteOf(place);
-    return this.store.get("off").some(([other, head]) => other === site && head === place.head);
+  /** @param {HeadAddress} address */
+  isOff(address) {
+    const site = this.siteOf(address);
+    return this.store.get("off").some(([other, head]) => other === site && head === address.head);
   }
 
-  /** @param {HeadAddress} place */
+  /** @param {HeadAddress} address */
   select({ part, layer, head }) {
     this.store.set({ part, layer, head, selected_heads: [], ...this.selectedToo });
   }
@@ -99,9 +99,9 @@ export class ModelHeads {
     this.store.set({ off: this.offToggling(site, heads) });
   }
 
-  /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {HeadAddress} place */
-  toggleHead(place) {
-    this.store.set({ ...place, selected_heads: [], off: this.offToggling(this.siteOf(place), [place.head]) });
+  /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {HeadAddress} address */
+  toggleHead(address) {
+    this.store.set({ ...address, selected_heads: [], off: this.offToggling(this.siteOf(address), [address.head]) });
   }
 
   /** Return which heads are off if these heads of a layer are toggled. @param {string} site @param {number[]} heads */
@@ -113,7 +113,7 @@ export class ModelHeads {
   }
 
   switchAllOff() {
-    this.store.set({ off: this.places.map((place) => [this.siteOf(place), place.head]) });
+    this.store.set({ off: this.addresses.map((address) => [this.siteOf(address), address.head]) });
   }
 }
 

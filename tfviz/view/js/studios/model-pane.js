@@ -24,8 +24,8 @@ const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pan
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
  * @typedef {{ part: number, layer: number, head: number }} HeadAddress
  * @typedef {object} Handlers
- * @property {(place: HeadAddress) => void} select
- * @property {(place: HeadAddress) => void} toggleHead select a head, and switch it off, or on
+ * @property {(address: HeadAddress) => void} select
+ * @property {(address: HeadAddress) => void} toggleHead select a head, and switch it off, or on
  * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
  */
 
@@ -56,10 +56,10 @@ export class ModelPane {
   /**
    * @param {object} state
    * @param {Group[]} state.groups
-   * @param {(place: HeadAddress) => Grid} state.grid the map of a head
+   * @param {(address: HeadAddress) => Grid} state.grid the map of a head
    * @param {any[][]} state.off [site, head]
    * @param {HeadAddress} state.selected the head that is looked at
-   * @param {(place: HeadAddress) => number | null} state.row a query to mark in the map of a head
+   * @param {(address: HeadAddress) => number | null} state.row a query to mark in the map of a head
    */
   show({ groups, grid, off, selected, row }) {
     this.groups = groups;
@@ -67,11 +67,11 @@ export class ModelPane {
     const without = new Set(off.map(String));
     this.measure();
     for (const [key, cell] of this.cells) {
-      const place = placeOf(key);
-      const isOff = without.has(`${groups[place.part].sites[place.layer]},${place.head}`);
-      this.markCell(cell, place, isOff, selected);
+      const address = addressOf(key);
+      const isOff = without.has(`${groups[address.part].sites[address.layer]},${address.head}`);
+      this.markCell(cell, address, isOff, selected);
       const canvas = /** @type {HTMLCanvasElement} */ (cell.querySelector("canvas"));
-      this.drawCell(canvas, grid(place), isOff ? null : row(place));
+      this.drawCell(canvas, grid(address), isOff ? null : row(address));
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -89,11 +89,11 @@ export class ModelPane {
     return this.cellSide;
   }
 
-  /** Write into each map what its head looks at, where there is room. @param {(place: HeadAddress) => Grid} grid */
+  /** Write into each map what its head looks at, where there is room. @param {(address: HeadAddress) => Grid} grid */
   tagCells(grid) {
     const side = this.measure() || this.side;
     for (const [key, cell] of this.cells) {
-      const map = grid(placeOf(key));
+      const map = grid(addressOf(key));
       const isLong = map.rows.length > MAX_TAGGED_LENGTH;
       cell.dataset.tag = isLong || side < MIN_TAGGED_SIDE ? "" : cornerTag(map, side, TAG_SIZE);
     }
@@ -156,16 +156,16 @@ export class ModelPane {
     return h("div", { class: "head-names", "aria-hidden": "true" }, h("span", {}), ...names);
   }
 
-  /** @param {HeadAddress} place */
-  makeCell(place) {
-    const look = button(h("canvas", {}), () => this.handlers.select(place), { class: "head" });
-    const off = button("×", () => this.handlers.toggleHead(place), {
+  /** @param {HeadAddress} address */
+  makeCell(address) {
+    const look = button(h("canvas", {}), () => this.handlers.select(address), { class: "head" });
+    const off = button("×", () => this.handlers.toggleHead(address), {
       class: "ablate",
       tabIndex: -1,
       "aria-hidden": "true",
     });
     const cell = h("div", { class: "cell" }, look, off);
-    this.cells.set(keyOf(place), cell);
+    this.cells.set(keyOf(address), cell);
     return cell;
   }
 
@@ -176,19 +176,19 @@ export class ModelPane {
 
   /**
    * @param {HTMLElement} cell
-   * @param {HeadAddress} place
+   * @param {HeadAddress} address
    * @param {boolean} off
    * @param {HeadAddress} selected
    */
-  markCell(cell, place, off, selected) {
-    const chosen = keyOf(place) === keyOf(selected);
+  markCell(cell, address, off, selected) {
+    const chosen = keyOf(address) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
     cross.textContent = off ? "+" : "×";
     cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);
     cell.classList.toggle("chosen", chosen);
-    const name = `${this.prefixOf(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
+    const name = `${this.prefixOf(address.part)}head ${address.head} of layer ${address.layer}, ${off ? "off" : "on"}`;
     head.setAttribute("aria-label", name);
     head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
     head.toggleAttribute("aria-current", chosen);
@@ -222,20 +222,20 @@ export class ModelPane {
     const cell = /** @type {HTMLElement} */ (event.target).closest(".cell");
     if (!cell || hasModifier(event)) return;
     const [key] = [...this.cells].find(([, other]) => other === cell) ?? [""];
-    const place = placeOf(key);
-    if (event.key === "x") this.handlers.toggleHead(place);
-    else if (!this.moveFocus(event.key, place)) return;
+    const address = addressOf(key);
+    if (event.key === "x") this.handlers.toggleHead(address);
+    else if (!this.moveFocus(event.key, address)) return;
     consume(event);
   }
 
   /**
    * Move the focus to a neighbour.
    * @param {string} key
-   * @param {HeadAddress} place
+   * @param {HeadAddress} address
    */
   moveFocus(key, { part, layer, head }) {
     /** @type {Record<string, HeadAddress>} */
-    const places = {
+    const addresses = {
       ArrowUp: { part, layer, head: head - 1 },
       ArrowDown: { part, layer, head: head + 1 },
       ArrowLeft: layer
@@ -246,18 +246,18 @@ export class ModelPane {
           ? { part, layer: layer + 1, head }
           : { part: part + 1, layer: 0, head },
     };
-    const next = places[key];
+    const next = addresses[key];
     if (!next) return false;
     /** @type {HTMLElement | null | undefined} */ (this.cells.get(keyOf(next))?.firstChild)?.focus();
     return true;
   }
 }
 
-/** @type {(place: HeadAddress) => string} */
+/** @type {(address: HeadAddress) => string} */
 export const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;
 
 /** @type {(key: string) => HeadAddress} */
-function placeOf(key) {
+function addressOf(key) {
   const [part, layer, head] = key.split(".").map(Number);
   return { part, layer, head };
 }

@@ -13,7 +13,7 @@ import { isSpecial, tokenPhrase } from "../base/token-names.js";
  * @property {string} name
  * @property {number} probability the current probability, 0 to 1
  * @property {number | null} [pale] a probability drawn pale behind the bar: before top-k or top-p, or of the clean run
- * @property {number | null} [other] the probability with all heads on
+ * @property {number | null} [baseline] the probability with all heads on
  * @property {string} [title]
  * @property {string} [kind] a class
  * @property {(() => void) | null} [onclick]
@@ -29,25 +29,28 @@ const FIRST_BARS = 5; // that a telephone shows before it is asked for more
 /**
  * Make a button with a bar for each probability.
  * @param {ProbabilityRow[]} rows
- * @param {string} [compared] what `other` is, in words
+ * @param {string} [baselineName] what the baseline is, in words
  * @returns {HTMLElement[]}
  */
-export const bars = (rows, compared = "with all heads on") => {
-  const others = rows.map(({ other }) => other ?? 0);
-  const favourite = others.indexOf(Math.max(...others)); // before the change, which must be seen to fall
+export const bars = (rows, baselineName = "with all heads on") => {
+  const baselines = rows.map(({ baseline }) => baseline ?? 0);
+  const favourite = baselines.indexOf(Math.max(...baselines)); // before the change, which must be seen to fall
   return rows.map((row, i) => {
-    const element = barRow(row, compared);
+    const element = barRow(row, baselineName);
     element.classList.toggle("beyond", i >= FIRST_BARS && i !== favourite);
     return element;
   });
 };
 
-/** @param {ProbabilityRow} row @param {string} compared what `other` is, in words @returns {HTMLElement} */
-function barRow({ name, probability, pale = null, other = null, title = "", kind = "", onclick = null }, compared) {
+/** @param {ProbabilityRow} row @param {string} baselineName what the baseline is, in words @returns {HTMLElement} */
+function barRow(
+  { name, probability, pale = null, baseline = null, title = "", kind = "", onclick = null },
+  baselineName,
+) {
   const word = name.replace(/[“”\u2068\u2069]/g, "");
   const special = isSpecial(word);
   const phrase = special ? tokenPhrase(word) : name;
-  const label = [phrase, percent(probability), other !== null && `${compared} ${percent(other)}`, title];
+  const label = [phrase, percent(probability), baseline !== null && `${baselineName} ${percent(baseline)}`, title];
   return h(
     onclick ? "button" : "div",
     {
@@ -57,26 +60,26 @@ function barRow({ name, probability, pale = null, other = null, title = "", kind
       ...(onclick ? { type: "button", "aria-label": joinPresent(label, ", ") } : {}),
     },
     h("span", { class: "name", dir: "auto" }, phrase),
-    track(probability, pale, other),
-    h("span", { class: "numbers" }, h("span", { class: "number" }, percent(probability)), was(probability, other)),
+    track(probability, pale, baseline),
+    h("span", { class: "numbers" }, h("span", { class: "number" }, percent(probability)), was(probability, baseline)),
   );
 }
 
-/** Say what a probability was, unless it reads the same. @param {number} probability @param {number | null} other */
-const was = (probability, other) =>
-  other === null || percent(other) === percent(probability)
+/** Say what a probability was, unless it reads the same. @param {number} probability @param {number | null} baseline */
+const was = (probability, baseline) =>
+  baseline === null || percent(baseline) === percent(probability)
     ? null
-    : h("span", { class: "was" }, `was ${percent(other)}`);
+    : h("span", { class: "was" }, `was ${percent(baseline)}`);
 
-/** @param {number} probability @param {number | null} pale @param {number | null} other */
-function track(probability, pale, other) {
+/** @param {number} probability @param {number | null} pale @param {number | null} baseline */
+function track(probability, pale, baseline) {
   const widthStyle = (/** @type {number} */ part) => `width: ${100 * part}%`;
   return h(
     "span",
     { class: "track" },
     pale === null ? null : h("span", { class: "bar pale", style: widthStyle(pale) }),
     h("span", { class: "bar", style: widthStyle(probability) }),
-    other === null ? null : h("span", { class: "before", style: `width: max(2px, ${100 * other}%)` }),
+    baseline === null ? null : h("span", { class: "before", style: `width: max(2px, ${100 * baseline}%)` }),
   );
 }
 
@@ -93,7 +96,7 @@ export const markFew = (list) => list.classList.toggle("few", list.querySelector
 /**
  * Return the last row, with the number of entries that are not shown and their total probability; none if all are shown.
  * @param {ArrayLike<number>} probabilities of all
- * @param {number[]} listed places of those that are shown
+ * @param {number[]} listed indices of those that are shown
  * @returns {ProbabilityRow[]}
  */
 export function othersRow(probabilities, listed) {
@@ -114,13 +117,13 @@ export function othersRow(probabilities, listed) {
  * @returns {GridPanel<Grid>}
  */
 export function probabilitiesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
-  const compared = rows.some(({ other }) => (other ?? null) !== null);
+  const hasBaseline = rows.some(({ baseline }) => (baseline ?? null) !== null);
   const values = Float32Array.from(
-    rows.flatMap(({ probability, other }) => (compared ? [probability, other ?? NaN] : [probability])),
+    rows.flatMap(({ probability, baseline }) => (hasBaseline ? [probability, baseline ?? NaN] : [probability])),
   );
   const words = rows.map((row) => row.name);
   const state = new Uint8Array(values.length).fill(ALLOWED);
-  const grid = Grid.of(words, compared ? cols : ["probability"], values, state, { scale: "linear" });
+  const grid = Grid.of(words, hasBaseline ? cols : ["probability"], values, state, { scale: "linear" });
   return { name, grid, axes: [axis, ""] };
 }
 
@@ -142,15 +145,15 @@ export const probabilitiesHeight = (rows) => ROW_HEIGHT * rows.length;
  * @param {number} top
  */
 export function drawProbabilities(pen, theme, rows, top) {
-  rows.forEach(({ name, probability, other = null }, i) => {
+  rows.forEach(({ name, probability, baseline = null }, i) => {
     const y = top + ROW_HEIGHT * i + 12;
     const long = (/** @type {number} */ part) => BAR_LENGTH * part;
     pen.text(0, y, name, { fill: theme.ink, size: 12 });
     pen.text(360, y, percent(probability), { fill: theme.ink, size: 12 });
     pen.rect(130, y - 7, BAR_LENGTH, 14, { fill: theme.line, alpha: 0.45, radius: 3 });
     pen.rect(130, y - 7, Math.max(1, long(probability)), 14, { fill: theme.prediction, radius: 3 });
-    if (other === null) return;
-    pen.rect(130, y - 7, long(other), 14, { fill: theme.prediction, alpha: BEFORE_OPACITY });
-    pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.ink });
+    if (baseline === null) return;
+    pen.rect(130, y - 7, long(baseline), 14, { fill: theme.prediction, alpha: BEFORE_OPACITY });
+    pen.rect(129 + long(baseline), y - 9, 2, 18, { fill: theme.ink });
   });
 }

@@ -21,9 +21,9 @@ class StateStore extends TraitStore {
 /** Make a widget of studio classes, by the kind of their document. @param {Record<string, new (...args: StudioArguments<any>) => Studio<any>>} studios */
 export const studioWidget = (studios) =>
   widget((host, model, kernel) => {
-    const document = model.get("document");
+    const viewDocument = model.get("document");
     const store = new StateStore(model, ["state"]);
-    return new studios[document.kind](host, { document, data: "" }, store, {
+    return new studios[viewDocument.kind](host, { viewDocument, data: "" }, store, {
       page: () => kernel.page(),
       engine: () => kernelEngine(kernel),
       tokenizer: kernelTokenizer(kernel),

@@ -33,13 +33,13 @@ import TEXT_CSS from "./text/text.css";
 /** @import { Example } from "./examples.js" */
 /**
  * @typedef {ViewOptions & {
- *   engine?(document: StudioDocument): import("../engine/client.js").Engine,
+ *   engine?(viewDocument: StudioDocument): import("../engine/client.js").Engine,
  *   tokenizer?(spec: Record<string, any>, number: number): Tokenizer,
  * }} StudioOptions the engine and tokenizers of a kernel, if there is one
  */
 /**
  * @template {StudioDocument} Document
- * @typedef {[host: HTMLElement, source: { document: Document, data: string | Uint8Array }, store: Choices<any>,
+ * @typedef {[host: HTMLElement, source: { viewDocument: Document, data: string | Uint8Array }, store: Choices<any>,
  *   options: StudioOptions]} StudioArguments
  */
 
@@ -70,7 +70,7 @@ export class Studio {
 
   /** The names of the rows and columns of a head's map. */
   get axes() {
-    return "axes" in this.document ? this.document.axes : ["query", "key"];
+    return "axes" in this.viewDocument ? this.viewDocument.axes : ["query", "key"];
   }
 
   /** The map of the chosen head. @returns {Drawing | null} */
@@ -112,21 +112,21 @@ export class Studio {
 
   /** @param {StudioArguments<Document>} args */
   constructor(...[host, source, store, options]) {
-    const { document } = source;
-    this.document = document;
+    const { viewDocument } = source;
+    this.viewDocument = viewDocument;
     /** @type {Choices<StudioState> & Choices<Document["state"]>} */
     this.store = store;
     this.options = options;
     /** @type {Tokenizer[]} */
-    this.tokenizers = document.tokenizers.map(options.tokenizer ?? makeTokenizer);
+    this.tokenizers = viewDocument.tokenizers.map(options.tokenizer ?? makeTokenizer);
     this.frame = this.makeFrame(host);
     /** @type {ModelHeads} */
     this.heads = new ModelHeads(store, this.axes);
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
-    this.bar = new TopBar(this.frame, document.state, this.choices, Boolean(options.page) && !options.engine);
+    this.bar = new TopBar(this.frame, viewDocument.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;
     const { body } = this.frame;
-    this.session = new EngineSession(document, source.data, options, {
+    this.session = new EngineSession(viewDocument, source.data, options, {
       showError: (error) => {
         this.headPane.opening.remove();
         this.frame.showError(error);
@@ -156,7 +156,7 @@ export class Studio {
 
   /** @param {HTMLElement} host */
   makeFrame(host) {
-    const frame = new Frame(host, this.document, this.store, {
+    const frame = new Frame(host, this.viewDocument, this.store, {
       ...this.options,
       shortcuts: this.shortcuts,
       grids: () => this.panels(),
@@ -174,7 +174,7 @@ export class Studio {
 
   /** The choices that Undo takes back and a link carries. */
   get choices() {
-    return Object.keys(this.document.state).filter((name) => !TRANSIENT_KEYS.has(name));
+    return Object.keys(this.viewDocument.state).filter((name) => !TRANSIENT_KEYS.has(name));
   }
 
   /**
@@ -203,7 +203,7 @@ export class Studio {
 
   /** Show the experiments proposed by the author and by this kind of studio. @param {Example[]} examples */
   showExamples(examples) {
-    const proposed = (this.document.examples ?? []).map(([name, state]) => ({
+    const proposed = (this.viewDocument.examples ?? []).map(([name, state]) => ({
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
@@ -273,9 +273,9 @@ export class Studio {
     this.showModel();
   }
 
-  /** Return the small map of a head. @param {HeadAddress} place */
-  thumbnail(place) {
-    return this.heads.grid(place);
+  /** Return the small map of a head. @param {HeadAddress} address */
+  thumbnail(address) {
+    return this.heads.grid(address);
   }
 
   /** How the small maps are read. @returns {import("./head-pane.js").MapLegend} */
@@ -303,8 +303,8 @@ export class Studio {
     if (!this.heads.groups.length) return;
     this.showSubject();
     this.headPane.show(
-      (place) => this.thumbnail(place),
-      (place) => this.markedRow(place),
+      (address) => this.thumbnail(address),
+      (address) => this.markedRow(address),
     );
     this.headPane.showLegend(this.mapLegend);
     this.showSource();
@@ -314,9 +314,9 @@ export class Studio {
 
   /** Say what the model is: in the names of files, and in the line below the title. */
   showSubject() {
-    const { frame, lead, document, size, reads } = this;
+    const { frame, lead, viewDocument, size, reads } = this;
     frame.caption.textContent = `${size}, ${reads}`;
-    lead.textContent = introduction(document.kind, size, reads);
+    lead.textContent = introduction(viewDocument.kind, size, reads);
   }
 
   /** Layers and heads, in words. */
@@ -353,7 +353,7 @@ export class Studio {
 
   /** The word for one token in texts. */
   get unit() {
-    return tokenName(this.document.tokenizers.at(-1)?.kind);
+    return tokenName(this.viewDocument.tokenizers.at(-1)?.kind);
   }
 
   /** @param {string} text */

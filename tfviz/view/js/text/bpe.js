@@ -34,30 +34,30 @@ export class BytePairEncoder {
   /** @param {string} word */
   encode(word) {
     const ids = Array.from(toBytes(word), (byte) => this.letters[byte]);
-    const after = ids.map((_, place) => place + 1);
-    const before = ids.map((_, place) => place - 1);
-    /** @param {number} place */
-    const rank = (place) =>
-      after[place] < ids.length ? this.ranks.get(ids[place] * this.size + ids[after[place]]) : undefined;
+    const after = ids.map((_, index) => index + 1);
+    const before = ids.map((_, index) => index - 1);
+    /** @param {number} index */
+    const rank = (index) =>
+      after[index] < ids.length ? this.ranks.get(ids[index] * this.size + ids[after[index]]) : undefined;
     /** @type {number[]} */
     const heap = [];
-    /** @param {number} place */
-    const pushPair = (place) => {
-      const order = rank(place);
-      if (order !== undefined) heapPush(heap, order * RANK_FACTOR + place);
+    /** @param {number} index */
+    const pushPair = (index) => {
+      const order = rank(index);
+      if (order !== undefined) heapPush(heap, order * RANK_FACTOR + index);
     };
-    ids.forEach((_, place) => pushPair(place));
+    ids.forEach((_, index) => pushPair(index));
     while (heap.length) {
       const smallest = heapPop(heap);
-      const [order, place] = [Math.floor(smallest / RANK_FACTOR), smallest % RANK_FACTOR];
-      if (ids[place] < 0 || rank(place) !== order) continue; // one of the two was joined otherwise meanwhile
-      const removed = after[place];
-      ids[place] = this.merges[3 * order + 2];
+      const [order, index] = [Math.floor(smallest / RANK_FACTOR), smallest % RANK_FACTOR];
+      if (ids[index] < 0 || rank(index) !== order) continue; // one of the two was joined otherwise meanwhile
+      const removed = after[index];
+      ids[index] = this.merges[3 * order + 2];
       ids[removed] = -1;
-      after[place] = after[removed];
-      if (after[removed] < ids.length) before[after[removed]] = place;
-      if (before[place] >= 0) pushPair(before[place]);
-      pushPair(place);
+      after[index] = after[removed];
+      if (after[removed] < ids.length) before[after[removed]] = index;
+      if (before[index] >= 0) pushPair(before[index]);
+      pushPair(index);
     }
     return ids.filter((id) => id >= 0);
   }

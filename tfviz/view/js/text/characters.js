@@ -22,10 +22,10 @@ export class CharacterTokenizer {
 
   /** @param {string} text */
   encode(text) {
-    return Array.from(text, (character, place) => {
+    return Array.from(text, (character, index) => {
       const id = this.idOf.get(character);
       if (id !== undefined) return id;
-      throw new Error(`${characterName(character)} at place ${place} is not among the ${this.size} of this tokenizer`);
+      throw new Error(`${characterName(character)} at place ${index} is not among the ${this.size} of this tokenizer`);
     });
   }
 

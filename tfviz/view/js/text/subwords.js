@@ -56,8 +56,8 @@ export class SubwordTokenizer {
     if (kind === "bytes") return fromBytes(tokens.flatMap((token) => [...this.raw(token)]));
     if (kind !== "pieces") return tokens.join(kind === "spaces" ? " " : "");
     return tokens
-      .map((token, place) => {
-        if (place) token = token.startsWith(inside) ? token.slice(inside.length) : ` ${token}`;
+      .map((token, index) => {
+        if (index) token = token.startsWith(inside) ? token.slice(inside.length) : ` ${token}`;
         return cleanup
           ? CLEAN_UP_REPLACEMENTS.reduce((word, [pattern, replacement]) => word.replaceAll(pattern, replacement), token)
           : token;
@@ -102,7 +102,7 @@ function wordModel(spec, tokens) {
 }
 
 /**
- * Split a word into the longest known pieces, from the left; if there is none at some place, the whole word is unknown.
+ * Split a word into the longest known pieces, from the left; if there is none somewhere, the whole word is unknown.
  * @param {string} word
  * @param {Map<string, number>} idOf
  * @param {any} model

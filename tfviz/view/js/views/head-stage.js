@@ -189,17 +189,17 @@ export class HeadStage {
   /** @returns {Drawing} */
   get drawing() {
     const from = this.element.getBoundingClientRect();
-    const place = this.panels.map(({ canvas }) => {
+    const origins = this.panels.map(({ canvas }) => {
       const { left, top } = canvas.getBoundingClientRect();
       return [left - from.left, top - from.top];
     });
     /** @param {number} axis @param {"width" | "height"} size */
-    const far = (axis, size) => Math.max(...this.panels.map(({ map }, i) => place[i][axis] + map[size]));
+    const far = (axis, size) => Math.max(...this.panels.map(({ map }, i) => origins[i][axis] + map[size]));
     return {
       width: far(0, "width"),
       height: far(1, "height"),
       draw: (pen) =>
-        this.panels.forEach(({ map }, i) => pen.drawAt(place[i][0], place[i][1], () => this.paint(pen, map, i))),
+        this.panels.forEach(({ map }, i) => pen.drawAt(origins[i][0], origins[i][1], () => this.paint(pen, map, i))),
     };
   }
 }

@@ -66,9 +66,9 @@ export class HeadsView {
     this.source = source;
     this.store = store;
     this.selection = new HeadSelection(source, store);
-    this.frame = new Frame(host, source.document, store, {
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
-      shortcuts: source.document.image ? [...HEAD_SHORTCUTS, ...PICTURE_SHORTCUTS] : HEAD_SHORTCUTS,
+      shortcuts: source.viewDocument.image ? [...HEAD_SHORTCUTS, ...PICTURE_SHORTCUTS] : HEAD_SHORTCUTS,
       grids: () => this.exactPanels,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
@@ -76,7 +76,7 @@ export class HeadsView {
     });
     this.large = Boolean(options.large);
     this.frame.body.classList.toggle("inner", this.large);
-    this.stages = this.makeStages(source.document);
+    this.stages = this.makeStages(source.viewDocument);
     this.controls = new HeadControls(this.selection, store, this.frame.theme);
     this.kinds = new HeadKinds((layer, head) => this.store.set({ layer, head, selected_heads: [] }));
     this.controls.element.append(this.kinds.element);
@@ -95,7 +95,7 @@ export class HeadsView {
     return this.refresh();
   }
 
-  /** @param {HeadMaps["document"]} document */
+  /** @param {HeadMaps["viewDocument"]} viewDocument */
   makeStages({ axes, head_names: names, image, unit }) {
     const { theme } = this.frame;
     /** @type {Handlers} */
@@ -244,7 +244,7 @@ export class HeadsView {
     );
     if (this.panels !== panels) return;
     const linearPanels = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
-    const { outlined = [], dividers = [] } = this.source.document;
+    const { outlined = [], dividers = [] } = this.source.viewDocument;
     const { current } = this.source;
     const query = this.queryToDescribe(
       panels,
@@ -267,7 +267,7 @@ export class HeadsView {
    */
   queryToDescribe([{ grid }, ...others], chosen) {
     if (!(grid instanceof Grid) || grid.poolSize > 1 || others.length) return null;
-    if (this.source.document.unit !== undefined || !isAttention(grid)) return null;
+    if (this.source.viewDocument.unit !== undefined || !isAttention(grid)) return null;
     return chosen !== undefined && chosen < grid.rows.length ? chosen : sharpestQuery(grid);
   }
 
@@ -324,7 +324,7 @@ export class HeadsView {
       const grid = grids.get(chosen.join("."));
       // the text stands above maps of tokens whose weights are there in full
       const row = onto || !grid || grid instanceof TiledGrid || grid.poolSize > 1 ? null : selection.row(grid);
-      const { outlined } = this.source.document;
+      const { outlined } = this.source.viewDocument;
       this.stages.sheet.show(
         { part, grids, chosen, marked: this.store.get("selected_heads"), row, outlined, ...onto },
         frame.width,

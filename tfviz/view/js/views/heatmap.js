@@ -61,7 +61,7 @@ export class Heatmap {
   title = "";
   /** @type {string[][] | null} what is written into each cell */
   texts = null;
-  /** The place on the canvas, in pixels. */
+  /** The position on the canvas, in pixels. */
   left = 0;
   top = 0;
   mapWidth = 0;

@@ -12,16 +12,16 @@ import { HeadsView } from "./heads-view.js";
 /** A view of heads whose maps are stored in the page. */
 export class PageHeads extends HeadsView {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
-  constructor(host, { document, data }, store, options) {
-    super(host, new HeadSource(document, data), store, options);
+  constructor(host, { viewDocument, data }, store, options) {
+    super(host, new HeadSource(viewDocument, data), store, options);
   }
 }
 
 /** A view of heads whose maps the page's engine computes from queries and keys. */
 export class LazyHeads extends HeadsView {
   /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
-  constructor(host, { document, data }, store, options) {
-    const source = new HeadSource(document, data);
+  constructor(host, { viewDocument, data }, store, options) {
+    const source = new HeadSource(viewDocument, data);
     const loader = new HeadLoader(source, new Engine(options.worker ?? null));
     source.ask = (...head) => loader.codes(...head);
     super(host, source, store, options);

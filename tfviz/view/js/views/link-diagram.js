@@ -121,11 +121,11 @@ export class LinkDiagram {
     const { theme } = this;
     const widths = this.heads.map(({ name }) => 24 + textWidth(name) + 14);
     let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, width) => sum + width, 0)) / 2);
-    for (const [place, { ink, name }] of this.heads.entries()) {
-      if (x + widths[place] > this.right) break;
+    for (const [index, { ink, name }] of this.heads.entries()) {
+      if (x + widths[index] > this.right) break;
       pen.line(x, y, x + 18, y, { stroke: theme.headColour(ink), lineWidth: 3 });
       pen.text(x + 24, y, name, { fill: theme.soft });
-      x += widths[place];
+      x += widths[index];
     }
   }
 
@@ -213,17 +213,17 @@ export class LinkDiagram {
     /** @type {LinkEnd | null} */
     let cursor = null;
     /** @param {MouseEvent} event */
-    const place = (event) => {
+    const wordUnder = (event) => {
       const [x, y] = pointIn(canvas, event);
       return this.word(x, y + scroll());
     };
     followPointer(
       canvas,
-      (event) => handlers.point(place(event), null),
+      (event) => handlers.point(wordUnder(event), null),
       () => handlers.point(null, null),
     );
     canvas.onclick = (event) => {
-      const word = place(event);
+      const word = wordUnder(event);
       if (word) handlers.lock(...word);
     };
     canvas.onblur = () => handlers.point(null, null);

@@ -37,7 +37,7 @@ export class MaskLab {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { predicates, rows, cols, axes } = source.document;
+    const { predicates, rows, cols, axes } = source.viewDocument;
     this.source = source;
     this.store = store;
     this.predicates = predicates;
@@ -45,7 +45,7 @@ export class MaskLab {
     this.cols = cols;
     /** @type {{ name: string, grid: Grid, axes: string[] }} */
     this.panel = { name: "", grid: Grid.of([], [], [], new Uint8Array()), axes };
-    this.frame = new Frame(host, source.document, store, {
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: MASK_SHORTCUTS,
       grids: () => [this.panel],

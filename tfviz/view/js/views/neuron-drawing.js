@@ -112,8 +112,8 @@ export class NeuronDrawing {
       const formula = `score = sum × ${formatNumber(vectors.scale, 3)}${vectors.bias ? " + bias" : ""}`;
       pen.text(edges.numbers, HEADER_HEIGHT - 30, formula, soft);
     }
-    this.columns.forEach((name, place) =>
-      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, HEADER_HEIGHT - 11, name, { ...soft, align: "right" }),
+    this.columns.forEach((name, index) =>
+      pen.text(edges.numbers + (index + 1) * NUMBER_WIDTH - 8, HEADER_HEIGHT - 11, name, { ...soft, align: "right" }),
     );
   }
 
@@ -158,8 +158,8 @@ export class NeuronDrawing {
       weight: isAllowed ? formatFixed(parts.weights[key], 3) : "–",
     };
     const style = { fill: isAllowed ? theme.ink : theme.soft, size: 12, align: /** @type {const} */ ("right") };
-    this.columns.forEach((name, place) =>
-      pen.text(edges.numbers + (place + 1) * NUMBER_WIDTH - 8, y, numbers[name], style),
+    this.columns.forEach((name, index) =>
+      pen.text(edges.numbers + (index + 1) * NUMBER_WIDTH - 8, y, numbers[name], style),
     );
     const bar = (MAX_BAR_WIDTH * parts.weights[key]) / largestSize(parts.weights);
     if (isComplete && isAllowed)

@@ -38,8 +38,8 @@ export class Neurons {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.document = source.document;
-    this.frame = new Frame(host, source.document, store, {
+    this.viewDocument = source.viewDocument;
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: SHORTCUTS,
       grids: () => this.panels,
@@ -51,9 +51,9 @@ export class Neurons {
     this.content = null;
     this.neurons = new NeuronDrawing(this.frame.theme);
     this.canvas = chartCanvas("Query, keys and their products: arrows move over keys and dimensions");
-    const { rows, layers } = this.document;
+    const { rows, layers } = this.viewDocument;
     const { element, spans } = wordList(rows, "the query: choose a word", {
-      choose: (place) => store.set({ query: clamp(place, 0, rows.length - 1) }),
+      choose: (index) => store.set({ query: clamp(index, 0, rows.length - 1) }),
       hover: true,
     });
     this.spans = spans;
@@ -101,22 +101,22 @@ export class Neurons {
   }
 
   get query() {
-    return clamp(this.store.get("query"), 0, this.document.rows.length - 1);
+    return clamp(this.store.get("query"), 0, this.viewDocument.rows.length - 1);
   }
 
   /** The layer and the head that are chosen, of those there are. */
-  get place() {
-    const { layers } = this.document;
+  get address() {
+    const { layers } = this.viewDocument;
     const layer = clamp(this.store.get("layer"), 0, layers.length - 1);
     return { layer, head: clamp(this.store.get("head"), 0, layers[layer].queries.length - 1) };
   }
 
   /** Return what a head multiplies for a query. @param {number} query @returns {Promise<NeuronContent>} */
   async contentOf(query) {
-    const { source, document } = this;
-    const { rows, cols } = document;
-    const { layer, head } = this.place;
-    const { dim, scale, queries, keys, biases, masks } = document.layers[layer];
+    const { source, viewDocument } = this;
+    const { rows, cols } = viewDocument;
+    const { layer, head } = this.address;
+    const { dim, scale, queries, keys, biases, masks } = viewDocument.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
     const numbers = (/** @type {import("../documents.js").ByteRange} */ piece) =>
       source.cached(`${piece}`, async () => source.numbers(piece));
@@ -144,7 +144,7 @@ export class Neurons {
     const content = await this.contentOf(this.query);
     if (!isCurrent()) return;
     this.content = content;
-    const { layer, head } = this.place;
+    const { layer, head } = this.address;
     this.layerChoice.show(layer);
     this.headChoice.show(head);
     this.shadeWords(content);
@@ -161,7 +161,7 @@ export class Neurons {
 
   /** Mark the query in the text; where the keys are the same text, its words are shaded by their weights. @param {NeuronContent} content */
   shadeWords({ parts, words }) {
-    const { rows } = this.document;
+    const { rows } = this.viewDocument;
     const { theme } = this.frame;
     const same = rows.length === words.length && rows.every((word, i) => word === words[i]);
     const grid = Grid.of([""], words, parts.weights, new Uint8Array(words.length));

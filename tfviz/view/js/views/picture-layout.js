@@ -22,7 +22,7 @@ const CHIP_HEIGHT = 22;
 const CHIP_GAP = 4;
 const MAX_CHIPS = 400; // words that are shown on one side of a picture
 
-/** The places of pictures, patches and words on a canvas, and the token at a point. */
+/** The positions of pictures, patches and words on a canvas, and the token at a point. */
 export class PictureLayout {
   /**
    * @param {PicturePart} part
@@ -63,7 +63,7 @@ export class PictureLayout {
   }
 
   /**
-   * Lay out the words of a side that have no place on the picture, as small boxes in lines.
+   * Lay out the words of a side that have no position on the picture, as small boxes in lines.
    * @param {Side} side
    * @param {number} top
    * @param {number} width

@@ -42,11 +42,11 @@ export class ScatterPlot {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { names, axes, data, labels: groupOf, legend, marked } = source.document;
+    const { names, axes, data, labels: groupOf, legend, marked } = source.viewDocument;
     const values = source.numbers(data);
     this.store = store;
-    this.range = source.document.range;
-    this.scales = source.document.scales;
+    this.range = source.viewDocument.range;
+    this.scales = source.viewDocument.scales;
     this.names = names;
     this.axes = axes;
     this.values = values;
@@ -55,9 +55,9 @@ export class ScatterPlot {
     this.marked = new Set(marked);
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
       scale: "diverging",
-      limit: source.document.limit,
+      limit: source.viewDocument.limit,
     });
-    this.frame = new Frame(host, source.document, store, {
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: POINT_SHORTCUTS,
       grids: () => [{ name: "", grid: this.grid }],
@@ -76,7 +76,8 @@ export class ScatterPlot {
       "aria-label": "Find a name",
       oninput: () => this.refresh(),
     });
-    if (source.document.names.length > FEW_NAMES) this.frame.body.append(h("div", { class: "controls" }, this.find));
+    if (source.viewDocument.names.length > FEW_NAMES)
+      this.frame.body.append(h("div", { class: "controls" }, this.find));
     this.frame.enableZoom((factor) => this.zoom(factor));
     this.close = this.frame.open();
   }
@@ -122,7 +123,7 @@ export class ScatterPlot {
     return (here - low) / (high - low || 1);
   }
 
-  /** Return the place of a value on an axis: its logarithm, if the axis is logarithmic. @param {number} value @param {number} axis */
+  /** Return the position of a value on an axis: its logarithm, if the axis is logarithmic. @param {number} value @param {number} axis */
   along(value, axis) {
     return this.scales[axis] === "log" ? Math.log10(value) : value;
   }

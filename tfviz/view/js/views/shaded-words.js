@@ -12,7 +12,7 @@ const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Ho
 /** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence a paragraph and the elements of its words */
 /**
  * @typedef {object} WordChoice
- * @property {(place: number) => void} choose what a click or a key does; with keys a place may lie beyond the ends of the list
+ * @property {(index: number) => void} choose what a click or a key does; with keys an index may lie beyond the ends of the list
  * @property {boolean} [hover] whether a word is also chosen where the pointer is
  * @property {() => void} [leave] what Escape does
  */
@@ -24,7 +24,7 @@ const MAX_WORDS = 1200; // on the page at once
 export class ShadedWords {
   /** @type {AnyGrid | null} */
   grid = null;
-  /** The place of the word whose weights are shown. */
+  /** The index of the word whose weights are shown. */
   at = 0;
   by = false;
   /** @type {Record<Side, number>} the first word of each side that is on the page */
@@ -110,7 +110,7 @@ export class ShadedWords {
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
     const [picks, shaded] = by ? ["choose a key", "queries"] : ["choose a query", "keys"];
     this.choosable = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks, {
-      choose: (place) => this.handlers.lock(pick, clamp(place + this.start[pick], 0, grid[pick].length - 1)),
+      choose: (index) => this.handlers.lock(pick, clamp(index + this.start[pick], 0, grid[pick].length - 1)),
       leave: this.handlers.leave,
     });
     this.shaded = same ? this.choosable : this.sentence(grid, other, shaded);
@@ -159,8 +159,8 @@ export function wordList(words, name, choice) {
 /** @param {HTMLElement} element @param {HTMLElement[]} spans @param {WordChoice} choice */
 function listenToWords(element, spans, { choose, hover, leave }) {
   element.onclick = ({ target }) => {
-    const place = spans.indexOf(/** @type {HTMLElement} */ (target));
-    if (place >= 0) choose(place);
+    const index = spans.indexOf(/** @type {HTMLElement} */ (target));
+    if (index >= 0) choose(index);
   };
   if (hover) element.onpointerover = element.onclick;
   element.onkeydown = (event) => {
@@ -168,9 +168,9 @@ function listenToWords(element, spans, { choose, hover, leave }) {
     if (event.key === "Escape" && leave) leave();
     else if (!step || hasModifier(event)) return;
     else {
-      const place = spans.findIndex(({ tabIndex }) => !tabIndex) + step; // the chosen word is the only tab stop
-      choose(place);
-      spans[clamp(place, 0, spans.length - 1)].focus();
+      const index = spans.findIndex(({ tabIndex }) => !tabIndex) + step; // the chosen word is the only tab stop
+      choose(index);
+      spans[clamp(index, 0, spans.length - 1)].focus();
     }
     consume(event);
   };

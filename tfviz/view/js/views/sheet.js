@@ -74,7 +74,7 @@ export class Sheet {
     return this.part.layers > 1;
   }
 
-  /** Return column and row of a head, or layer and head of a column and row. @param {Point} place @returns {Point} */
+  /** Return column and row of a head, or layer and head of a column and row. @param {Point} cell @returns {Point} */
   transposed([one, other]) {
     return this.hasLayers ? [one, other] : [other, one];
   }
@@ -275,16 +275,16 @@ export class Sheet {
   /** @param {HTMLCanvasElement} canvas @param {SheetHandlers} handlers */
   listen(canvas, handlers) {
     /** @param {MouseEvent} event */
-    const place = (event) => {
+    const headUnder = (event) => {
       return this.headAt(...pointIn(canvas, event));
     };
     followPointer(
       canvas,
-      (event) => handlers.point(place(event), [event.offsetX, event.offsetY]),
+      (event) => handlers.point(headUnder(event), [event.offsetX, event.offsetY]),
       () => handlers.point(null),
     );
     canvas.onclick = (event) => {
-      const at = place(event);
+      const at = headUnder(event);
       if (!at) return;
       this.at = at;
       if (event.shiftKey || event.ctrlKey || event.metaKey) handlers.mark(at[0], at[1]);

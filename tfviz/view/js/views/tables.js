@@ -31,8 +31,8 @@ export class Tables {
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
-    this.tabs = source.document.tabs;
-    this.frame = new Frame(host, source.document, store, {
+    this.tabs = source.viewDocument.tabs;
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: TABLE_SHORTCUTS,
       grids: () => this.panels,
@@ -73,11 +73,11 @@ export class Tables {
   reading(grid, [row, col], name) {
     const panel = this.tab.panels.find((other) => other.name === name) ?? this.tab.panels[0];
     const [down, across] = panel.axes;
-    const place = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
+    const cellName = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
     const value =
       grid instanceof Grid && grid.hasState(row, col, ALLOWED) ? formatNumber(grid.at(row, col)) : "no number";
     const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatNumber(number)}`);
-    return `${name && `${name}: `}${place}  ${details ? details.join("  ") : value}`;
+    return `${name && `${name}: `}${cellName}  ${details ? details.join("  ") : value}`;
   }
 
   /** @param {TablePanel} panel */

@@ -24,13 +24,13 @@ export class Tokens {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { words, data, scale, limit, unit } = source.document;
+    const { words, data, scale, limit, unit } = source.viewDocument;
     this.store = store;
     this.words = words;
     this.unit = unit;
     const values = source.numbers(data);
     this.grid = Grid.of([unit || "number"], words, values, new Uint8Array(values.length), { scale, limit });
-    this.frame = new Frame(host, source.document, store, {
+    this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: TOKEN_SHORTCUTS,
       grids: () => [{ name: "", grid: this.grid }],
@@ -39,7 +39,7 @@ export class Tokens {
       redraw: () => this.refresh(),
     });
     const { element, spans } = wordList(words, "tokens", {
-      choose: (place) => store.set({ token: clamp(place, 0, words.length - 1) }),
+      choose: (index) => store.set({ token: clamp(index, 0, words.length - 1) }),
       hover: true,
     });
     this.spans = spans;

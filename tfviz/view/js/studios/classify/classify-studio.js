@@ -12,7 +12,7 @@ import { stacked } from "../text/text-drawing.js";
 import { TextStudio } from "../text/text-studio.js";
 import { bars, markFew, probabilitiesDrawing, probabilitiesPanel } from "../probability-bars.js";
 import { classifyExamples } from "../examples.js";
-import { BY_ANSWER, BY_HEAD, WordEffects } from "./word-effects.js";
+import { CHOSEN_HEAD, PREDICTED_LABEL, WordEffects, isLabel } from "./word-effects.js";
 
 /** @import { ClassifyDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
@@ -40,9 +40,9 @@ export class ClassifyStudio extends TextStudio {
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
     this.ablation = new HeadAblation(this);
-    this.heads.selectedToo = { label: BY_HEAD };
+    this.heads.selectedToo = { label: CHOSEN_HEAD };
     this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
-    this.changeText = h("p", { class: "cost", role: "status" });
+    this.changeText = h("p", { class: "metric", role: "status" });
     this.buildTextPanes({
       how: "Press a word to strike it out, twice to type another.",
       legend: [this.effects.labelChoice.element, this.effects.scale, this.effects.progress],
@@ -56,13 +56,13 @@ export class ClassifyStudio extends TextStudio {
   /** The label that words are shaded by: below 0 none, or the chosen head. Unless one is chosen, what the model says. */
   get label() {
     const chosen = this.store.get("label");
-    return chosen === BY_ANSWER ? this.answerLabel : chosen;
+    return chosen === PREDICTED_LABEL ? this.answerLabel : chosen;
   }
 
   /** The label that the model gives the text as typed. */
   get likeliest() {
-    const { compared } = this;
-    return compared ? topK(compared.logits, 1)[0] : 0;
+    const { baseline } = this;
+    return baseline ? topK(baseline.logits, 1)[0] : 0;
   }
 
   /** The likeliest label; of two the second, so that a side and a colour mean the same label whatever the model says. */
@@ -72,7 +72,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** The label that sentences are about. */
   get subjectLabel() {
-    return this.label < 0 ? this.answerLabel : this.label;
+    return isLabel(this.label) ? this.label : this.answerLabel;
   }
 
   /** @returns {Map<number, string>} */
@@ -114,8 +114,8 @@ export class ClassifyStudio extends TextStudio {
 
   get unknownWords() {
     const { deleted } = this;
-    const places = [...this.segments.keys()].filter((i) => !deleted.has(i) && this.isUnknown(i));
-    return places.map((i) => this.wordAt(i));
+    const indices = [...this.segments.keys()].filter((i) => !deleted.has(i) && this.isUnknown(i));
+    return indices.map((i) => this.wordAt(i));
   }
 
   get ids() {
@@ -133,7 +133,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {number} label */
   labelText(label) {
-    return quotedExcerpt(this.document.labels[label], 24);
+    return quotedExcerpt(this.viewDocument.labels[label], 24);
   }
 
   /** @param {number} i @param {{ key?: string, detail?: number }} event */
@@ -176,22 +176,22 @@ export class ClassifyStudio extends TextStudio {
 
   /** @param {() => boolean} isCurrent */
   show(isCurrent) {
-    const { answer, compared } = this;
-    if (!answer || !compared) return;
+    const { answer, baseline } = this;
+    if (!answer || !baseline) return;
     this.effects.labelChoice.show(this.store.get("label"));
     this.resetButton.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const rows = this.verdicts;
-    const changed = compared !== answer;
+    const changed = baseline !== answer;
     this.verdict.replaceChildren(
       note(changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : ""),
       ...bars(rows.map((row) => ({ ...row, name: visibleText(row.name) }))),
     );
     markFew(this.verdict);
     const first = this.subjectLabel;
-    const [odds, were] = [answer, compared].map(({ logits }) => logOdds(logits, first));
+    const [odds, were] = [answer, baseline].map(({ logits }) => logOdds(logits, first));
     const name = this.labelText(first);
     this.changeText.textContent = changed
-      ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].probability)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
+      ? `${name}: ${percent(rows[first].baseline ?? 0)} → ${percent(rows[first].probability)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
     this.measuring = this.effects.measure(isCurrent);
   }
@@ -204,7 +204,7 @@ export class ClassifyStudio extends TextStudio {
 
   /** The query whose row of the chosen head shades the words: as a rule the token that the labels are predicted from. */
   get row() {
-    if (this.pointed !== null || this.label !== BY_HEAD || !this.answer) return super.row;
+    if (this.pointed !== null || this.label !== CHOSEN_HEAD || !this.answer) return super.row;
     return 0;
   }
 
@@ -219,13 +219,13 @@ export class ClassifyStudio extends TextStudio {
     if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
   }
 
-  /** @param {HeadAddress} place */
-  describeAblation(place) {
+  /** @param {HeadAddress} address */
+  describeAblation(address) {
     const { answer, subjectLabel: label } = this;
     if (!answer) return "";
     const { ids } = answer;
     const probabilityOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
-    return this.ablation.describe(place, {
+    return this.ablation.describe(address, {
       key: `${label} ${ids}`,
       name: this.labelText(label),
       probability: probabilityOf(answer.logits),
@@ -276,13 +276,13 @@ export class ClassifyStudio extends TextStudio {
 
   /** The probability of each label, and that for the text as typed. @returns {ProbabilityRow[]} */
   get verdicts() {
-    const { answer, compared } = this;
-    if (!answer || !compared) return [];
+    const { answer, baseline } = this;
+    if (!answer || !baseline) return [];
     const now = softmax(answer.logits);
-    const unedited = compared === answer ? null : softmax(compared.logits);
-    return this.document.labels.map((name, i) => {
+    const baselineProbabilities = baseline === answer ? null : softmax(baseline.logits);
+    return this.viewDocument.labels.map((name, i) => {
       const kind = this.effects.isBinary && i !== this.subjectLabel ? "against" : ""; // in the colours of the words
-      return { name, probability: now[i], other: unedited && unedited[i], kind };
+      return { name, probability: now[i], baseline: baselineProbabilities && baselineProbabilities[i], kind };
     });
   }
 

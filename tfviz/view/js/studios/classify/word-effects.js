@@ -13,9 +13,12 @@ import { gradient } from "../small-elements.js";
 /** @import { ClassifyStudio } from "./classify-studio.js" */
 /** @import { TextAnswer } from "../text/text-studio.js" */
 
-// In place of a label: words are shaded by the chosen head, or by their effect on the answer of the text as typed.
-export const BY_HEAD = -2;
-export const BY_ANSWER = -3;
+// In place of a label: words are not shaded, shaded by the chosen head, or by their effect on the predicted label.
+export const NO_LABEL = -1;
+export const CHOSEN_HEAD = -2;
+export const PREDICTED_LABEL = -3;
+/** Whether words are shaded by a label. @param {number} label */
+export const isLabel = (label) => label >= 0;
 const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const MAX_SHADE = 0.5; // of the colour scale, which has square roots: words stay legible on it
@@ -33,13 +36,13 @@ export class WordEffects {
   /** @param {ClassifyStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { document, store } = studio;
+    const { viewDocument, store } = studio;
     /** @type {[number, string][]} */
-    const labels = document.labels.map((label, i) => [i, label]);
+    const labels = viewDocument.labels.map((label, i) => [i, label]);
     const choose = (/** @type {number} */ label) => store.set({ label });
     this.labelChoice = select(
       "Shade words by",
-      [[BY_ANSWER, "their effect"], ...labels, [BY_HEAD, "the chosen head"], [-1, "nothing"]],
+      [[PREDICTED_LABEL, "their effect"], ...labels, [CHOSEN_HEAD, "the chosen head"], [NO_LABEL, "nothing"]],
       store.get("label"),
       choose,
     );
@@ -59,7 +62,7 @@ export class WordEffects {
     const { pieces } = studio;
     this.answers = new Map();
     const { label } = studio;
-    const missing = pieces.flatMap((ids, i) => (label >= 0 && ids.length ? [i] : []));
+    const missing = pieces.flatMap((ids, i) => (isLabel(label) && ids.length ? [i] : []));
     progress.max = missing.length;
     for (const [done, i] of missing.entries()) {
       const ids = studio.special.around(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
@@ -98,7 +101,7 @@ export class WordEffects {
     const { studio } = this;
     const { spans } = studio.words;
     this.shadedAt = performance.now();
-    const effects = spans.map((_, i) => (label < 0 ? undefined : this.of(i, label)));
+    const effects = spans.map((_, i) => (isLabel(label) ? this.of(i, label) : undefined));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const { diverging, dark } = studio.frame.theme;
     const least = dark ? MIN_SHADE_DARK : 0;
@@ -115,7 +118,7 @@ export class WordEffects {
       else if (!shading && all) span.style.background = "";
       span.title = studio.sentenceOf(i, label);
     });
-    this.scale.hidden = !(label >= 0 && this.answers.size > 0);
+    this.scale.hidden = !(isLabel(label) && this.answers.size > 0);
     this.ranking.hidden = this.scale.hidden;
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
@@ -145,7 +148,7 @@ export class WordEffects {
   }
 
   get isBinary() {
-    return this.studio.document.labels.length === 2;
+    return this.studio.viewDocument.labels.length === 2;
   }
 
   /** The labels at the two ends of the scale of effects. */
@@ -162,9 +165,9 @@ export class WordEffects {
    * @param {number} limit
    */
   showRanking(effects, limit) {
-    const places = [...effects.keys()].filter((i) => effects[i] !== undefined);
+    const indices = [...effects.keys()].filter((i) => effects[i] !== undefined);
     const added = (/** @type {number} */ i) => -(effects[i] ?? 0);
-    const top = places.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
+    const top = indices.sort((a, b) => Math.abs(added(b)) - Math.abs(added(a))).slice(0, MAX_RANKED_WORDS);
     const [against, toward] = this.directions;
     this.rows.replaceChildren(
       h("div", { class: "axis" }, h("span", {}, `← ${against}`), h("span", {}, `${toward} →`)),
@@ -196,7 +199,7 @@ export class WordEffects {
     const { answer } = this.studio;
     const removed = this.answers.get(i);
     const effect = this.of(i, label);
-    if (!answer || !removed || effect === undefined || label < 0) return "";
+    if (!answer || !removed || effect === undefined || !isLabel(label)) return "";
     const [share, without] = [answer, removed].map(({ logits }) => percent(softmax(logits)[label]));
     return `without it ${this.studio.labelText(label)} goes ${share} → ${without}, log-odds ${withSign(effect)}`;
   }
@@ -205,12 +208,12 @@ export class WordEffects {
   get panels() {
     const { studio } = this;
     const { label } = studio;
-    const known = label < 0 ? [] : [...this.answers.keys()];
+    const known = isLabel(label) ? [...this.answers.keys()] : [];
     if (!known.length) return [];
     const values = Float32Array.from(known, (i) => this.of(i, label) ?? 0);
     const words = known.map((i) => studio.wordAt(i));
     const limit = values.reduce((max, effect) => Math.max(max, Math.abs(effect)), MIN_LIMIT);
-    const col = `log-odds of ${studio.document.labels[label]} without it`;
+    const col = `log-odds of ${studio.viewDocument.labels[label]} without it`;
     const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(ALLOWED), {
       scale: "diverging",
       limit,

@@ -39,7 +39,7 @@ export class CausalPredictions {
     for (const [i, segment] of studio.segments.entries()) {
       const now = studio.textOf(segment);
       if (now !== null) {
-        tokens.push(...studio.placesOf(segment).map((place) => ids[place]));
+        tokens.push(...studio.positionsOf(segment).map((position) => ids[position]));
         text += segment.leadingSpace + now;
         continue;
       }
@@ -63,13 +63,13 @@ export class CausalPredictions {
    * @param {number[]} tokens the same, where both models have one tokenizer
    * @returns {Promise<LeftPrediction | { problem: string } | null>}
    */
-  async predict(segment, { before, tokenizer: index, context }, text, tokens) {
+  async predict(segment, { prefix_id: prefixId, tokenizer: index, context }, text, tokens) {
     const { studio } = this;
     const tokenizer = studio.tokenizers[index];
     await studio.preloadEncodings(tokenizer, [text, segment.leadingSpace + segment.text]);
     const read = index ? idsOrNull(tokenizer, text) : tokens;
     if (!read) return { problem: "its vocabulary lacks a character that stands there" };
-    const left = [...(before === null ? [] : [before]), ...read].slice(-context);
+    const left = [...(prefixId === null ? [] : [prefixId]), ...read].slice(-context);
     const answer = left.length ? await studio.ask("comparison", left, { program: "comparison" }) : null;
     return answer && { probabilities: softmax(logitsAt(answer, left.length - 1, tokenizer.size)), tokenizer, text };
   }

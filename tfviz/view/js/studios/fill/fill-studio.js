@@ -21,9 +21,9 @@ import { fillExamples } from "../examples.js";
 /** @import { Logits } from "../text/text-studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
 /**
- * @typedef {{ place: number, probabilities: Float64Array, baseline: Float64Array | null }} PlacePrediction the masked model's probabilities; baseline: those with all heads on
+ * @typedef {{ position: number, probabilities: Float64Array, baseline: Float64Array | null }} PositionPrediction the masked model's probabilities; baseline: those with all heads on
  */
-/** @typedef {{ i: number, segment: Segment, both: PlacePrediction[], left: Left }} MaskedWord a masked word, or a part of it */
+/** @typedef {{ i: number, segment: Segment, both: PositionPrediction[], left: Left }} MaskedWord a masked word, or a part of it */
 
 const HIDE_HELP = "Press a word to hide it: the model guesses what stood there; the true word is underlined.";
 const COMPARE_HELP = "A second model reads only the left side.";
@@ -46,7 +46,7 @@ export class FillStudio extends TextStudio {
     this.ablation = new HeadAblation(this);
     this.predictionPane = new PredictionPane(this);
     this.buildTextPanes({
-      how: `${HIDE_HELP}${this.document.compare_with ? ` ${COMPARE_HELP}` : ""}`,
+      how: `${HIDE_HELP}${this.viewDocument.compare_with ? ` ${COMPARE_HELP}` : ""}`,
       predictionTitle: "What it guesses",
       prediction: [this.predictionPane.element],
     });
@@ -54,7 +54,7 @@ export class FillStudio extends TextStudio {
     this.open();
   }
 
-  /** The ids that were filled in, by place. */
+  /** The ids that were filled in, by position. */
   get filled() {
     return new Map(/** @type {[number, number][]} */ (this.store.get("filled")));
   }
@@ -67,10 +67,10 @@ export class FillStudio extends TextStudio {
   get ids() {
     const { filled, masked } = this;
     const { mask } = this.tokenizer.special;
-    return this.originalIds.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
+    return this.originalIds.map((id, position) => (masked.has(position) ? mask : (filled.get(position) ?? id)));
   }
 
-  get baseIds() {
+  get baselineIds() {
     return this.ids;
   }
 
@@ -79,16 +79,16 @@ export class FillStudio extends TextStudio {
   }
 
   /** @param {Segment} segment @returns {number[]} */
-  placesOf({ at, ids }) {
+  positionsOf({ at, ids }) {
     return ids.map((_, piece) => at + piece);
   }
 
   /** Return the current text of a word, or null if a part of it is masked. @param {Segment} segment */
   textOf(segment) {
     const { masked, filled } = this;
-    const places = this.placesOf(segment);
-    if (places.some((place) => masked.has(place))) return null;
-    if (!places.some((place) => filled.has(place))) return segment.text;
+    const positions = this.positionsOf(segment);
+    if (positions.some((position) => masked.has(position))) return null;
+    if (!positions.some((position) => filled.has(position))) return segment.text;
     return this.tokenizer.decode(segment.ids.map((id, piece) => filled.get(segment.at + piece) ?? id)).trim();
   }
 
@@ -114,25 +114,25 @@ export class FillStudio extends TextStudio {
 
   /** Mask a word, unmask it, or mask a filled-in word again; with several masked words, the first press selects one. @param {number} i */
   act(i) {
-    const places = this.placesOf(this.segments[i]);
+    const positions = this.positionsOf(this.segments[i]);
     const { masked, filled } = this;
-    const hidden = places.some((place) => masked.has(place));
+    const hidden = positions.some((position) => masked.has(position));
     if (hidden && this.maskedWords.some((maskedWord) => maskedWord.i === i) && this.predictionPane.current?.i !== i)
       return this.chooseMaskedWord(i);
-    const others = [...masked].filter((place) => !places.includes(place));
+    const others = [...masked].filter((position) => !positions.includes(position));
     this.predictionPane.word = i;
-    const shows = hidden && !places.some((place) => filled.has(place));
+    const shows = hidden && !positions.some((position) => filled.has(position));
     return this.change({
-      masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
-      filled: [...filled].filter(([place]) => !places.includes(place)),
+      masked: shows ? others : [...others, ...positions].sort((a, b) => a - b),
+      filled: [...filled].filter(([position]) => !positions.includes(position)),
     });
   }
 
-  /** Fill a masked place with a token. @param {number} place @param {number} id */
-  take(place, id) {
-    const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
-    this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
-    this.words.focus(this.segments.findIndex((segment) => this.placesOf(segment).includes(place)));
+  /** Fill a masked position with a token. @param {number} position @param {number} id */
+  take(position, id) {
+    const filled = [...this.store.get("filled").filter(([other]) => other !== position), [position, id]];
+    this.change({ filled, masked: this.store.get("masked").filter((other) => other !== position) });
+    this.words.focus(this.segments.findIndex((segment) => this.positionsOf(segment).includes(position)));
   }
 
   /** @param {() => boolean} isCurrent */
@@ -140,7 +140,7 @@ export class FillStudio extends TextStudio {
     this.resetButton.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.left.words = new Map();
     this.predictionPane.show();
-    const { compare_with: model } = this.document;
+    const { compare_with: model } = this.viewDocument;
     if (!model || !(await this.left.ask(isCurrent, model))) return;
     this.predictionPane.show();
     this.frame.updateTable();
@@ -148,19 +148,19 @@ export class FillStudio extends TextStudio {
 
   /** The predictions for each masked word. @returns {MaskedWord[]} */
   get maskedWords() {
-    const { masked, answer, compared } = this;
-    if (!answer || !compared) return [];
-    const front = this.special.before.length;
-    const probabilities = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
-      softmax(logitsAt(logits, place + front, this.tokenizer.size));
+    const { masked, answer, baseline } = this;
+    if (!answer || !baseline) return [];
+    const front = this.special.prefixIds.length;
+    const probabilities = (/** @type {Logits} */ logits, /** @type {number} */ position) =>
+      softmax(logitsAt(logits, position + front, this.tokenizer.size));
     return this.segments.flatMap((segment, i) => {
-      const places = this.placesOf(segment).filter((place) => masked.has(place));
-      const both = places.map((place) => ({
-        place,
-        probabilities: probabilities(answer, place),
-        baseline: this.edits.length ? probabilities(compared, place) : null,
+      const positions = this.positionsOf(segment).filter((position) => masked.has(position));
+      const both = positions.map((position) => ({
+        position,
+        probabilities: probabilities(answer, position),
+        baseline: this.edits.length ? probabilities(baseline, position) : null,
       }));
-      return places.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
+      return positions.length ? [{ i, segment, both, left: this.left.words.get(i) }] : [];
     });
   }
 
@@ -181,14 +181,14 @@ export class FillStudio extends TextStudio {
     if (!answer || !prediction) return "";
     const { ids } = answer;
     const [id] = topK(prediction.probabilities, 1);
-    const place = prediction.place + this.special.before.length;
+    const position = prediction.position + this.special.prefixIds.length;
     return this.ablation.describe(head, {
-      key: `${place} ${ids}`,
+      key: `${position} ${ids}`,
       name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
       probability: prediction.probabilities[id],
       ask: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
-        return other && softmax(logitsAt(other, place, this.tokenizer.size))[id];
+        return other && softmax(logitsAt(other, position, this.tokenizer.size))[id];
       },
     });
   }
@@ -221,7 +221,7 @@ export class FillStudio extends TextStudio {
         : "press to hide it";
   }
 
-  /** The likeliest words of each place, with the name of their table. */
+  /** The likeliest words of each position, with the name of their table. */
   get predictionTables() {
     return this.maskedWords.flatMap((maskedWord) => {
       const { segment, both, left } = maskedWord;

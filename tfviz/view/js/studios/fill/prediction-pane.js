@@ -10,7 +10,7 @@ import { joinPresent } from "../small-elements.js";
 /** @import { FillStudio, MaskedWord } from "./fill-studio.js" */
 
 const LEFT_ONLY = "Left side only";
-const CONTEXT_LENGTH = 24; // letters before a hidden place that are shown with its predictions
+const CONTEXT_LENGTH = 24; // letters before a masked position that are shown with its predictions
 
 /** A pane of bars, which put a predicted word into the text when they are pressed. */
 export class PredictionPane {
@@ -36,9 +36,9 @@ export class PredictionPane {
       maskedWords.findIndex(({ i }) => i === this.word),
     );
     /** @type {[number, string][]} */
-    const names = maskedWords.map(({ segment }, place) => [place, quotedExcerpt(segment.text, 12)]);
-    const choose = (/** @type {number} */ place) => {
-      this.studio.chooseMaskedWord(maskedWords[place].i);
+    const names = maskedWords.map(({ segment }, index) => [index, quotedExcerpt(segment.text, 12)]);
+    const choose = (/** @type {number} */ index) => {
+      this.studio.chooseMaskedWord(maskedWords[index].i);
     };
     const which = maskedWords.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
     const none = h("p", { class: "muted" }, "No word is hidden.");
@@ -67,17 +67,17 @@ export class PredictionPane {
     const name = quotedExcerpt(segment.text, 30);
     const marked = studio.edits.length ? "the line: with all heads on" : "";
     const top = this.sharedWords(maskedWord);
-    const parts = both.map(({ place, probabilities, baseline }) => {
-      const original = segment.ids[place - segment.at];
+    const parts = both.map(({ position, probabilities, baseline }) => {
+      const original = segment.ids[position - segment.at];
       const piece = both.length > 1 ? `(${studio.tokenizer.tokens([original])[0]})` : "";
-      const takes = (/** @type {number} */ id) => () => studio.take(place, id);
+      const takes = (/** @type {number} */ id) => () => studio.take(position, id);
       return predictionBars(
         ["Both sides", joinPresent([piece, marked], " ")],
         { probabilities, baseline, tokenizer: studio.tokenizer },
         { typed: original, takes, top },
       );
     });
-    if (studio.document.compare_with) parts.push(this.leftBars(maskedWord, top));
+    if (studio.viewDocument.compare_with) parts.push(this.leftBars(maskedWord, top));
     const isPair = both.length === 1 && parts.length === 2;
     const sides = joinPresent(["sides", isPair && "two-sided", top && "butterfly"], " ");
     return h(
@@ -96,9 +96,9 @@ export class PredictionPane {
    */
   sharedWords({ segment, both, left }) {
     if (both.length !== 1 || !left || "problem" in left || left.tokenizer !== this.studio.tokenizer) return null;
-    const [{ place, probabilities }] = both;
+    const [{ position, probabilities }] = both;
     const top = likeliest(probabilities.map((probability, id) => Math.max(probability, left.probabilities[id])));
-    return [...new Set([...top, segment.ids[place - segment.at]])];
+    return [...new Set([...top, segment.ids[position - segment.at]])];
   }
 
   /** @param {MaskedWord} maskedWord @param {number[] | null} top the words to show, if not the likeliest */
@@ -116,7 +116,7 @@ export class PredictionPane {
         tokenizer === studio.tokenizer
           ? [id]
           : (idsOrNull(studio.tokenizer, predictionText(segment, tokenizer, id)) ?? []);
-      return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].place, ids[0]) : null;
+      return both.length === 1 && ids.length === 1 ? () => studio.take(both[0].position, ids[0]) : null;
     };
     const after = left.text.trim() && `after ${quotedExcerpt(left.text.trim(), CONTEXT_LENGTH, "end")}`;
     const list = predictionBars(

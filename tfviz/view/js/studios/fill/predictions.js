@@ -17,7 +17,7 @@ import { bars, drawProbabilities, othersRow, probabilitiesHeight, withoutTiny } 
  * @typedef {{ name: string, rows: ProbabilityRow[] }} PredictionTable
  */
 
-export const MAX_PREDICTIONS = 7; // for each hidden place
+export const MAX_PREDICTIONS = 7; // for each masked position
 const HEADING_HEIGHT = 22; // of a table's name in a drawing
 const TABLE_GAP = 12; // between two tables
 
@@ -29,11 +29,11 @@ export const predictionRows = ({ probabilities, baseline = null, tokenizer }, to
   (top ?? likeliest(probabilities)).map((id) => ({
     name: tokenizer.tokens([id])[0],
     probability: probabilities[id],
-    other: baseline && baseline[id],
+    baseline: baseline && baseline[id],
   }));
 
 /**
- * Return the likeliest words of one place, and the word that was typed, as bars to press.
+ * Return the likeliest words of one position, and the word that was typed, as bars to press.
  * @param {[name: string, remark: string]} heading
  * @param {Predictions} predictions
  * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null, top?: number[] | null }} options
@@ -52,7 +52,7 @@ export function predictionBars(
       return {
         name: quoted(tokenizer.tokens([id])[0], 24),
         probability: probabilities[id],
-        other: baseline && baseline[id],
+        baseline: baseline && baseline[id],
         title: joinPresent([id === typed && "as typed", takes(id) && "put it in", comparison], "; "),
         onclick: takes(id),
       };

@@ -23,7 +23,7 @@ export class AttendedPatches {
   /** @param {Profile | null} profile of the chosen head; null if it is off */
   show(profile) {
     const { studio } = this;
-    const { patches } = studio.document;
+    const { patches } = studio.viewDocument;
     this.element.hidden = !profile;
     if (!profile) return;
     const ratio = globalThis.devicePixelRatio || 1;
@@ -50,15 +50,15 @@ export class AttendedPatches {
 
   /** The patches that get more than an even share; at least one. @param {Profile} profile */
   strongest({ values }) {
-    const { patches } = this.studio.document;
+    const { patches } = this.studio.viewDocument;
     const top = topPatches(values, patches, COUNT);
     return top.filter((patch, i) => !i || values[patches.first + patch] > 1 / values.length);
   }
 
   /** Draw a patch with what lies around it. @param {number} patch @param {number} side pixels of the device */
   crop(patch, side) {
-    const { pane, document, frame } = this.studio;
-    const { rows, columns } = document.patches;
+    const { pane, viewDocument, frame } = this.studio;
+    const { rows, columns } = viewDocument.patches;
     const { image, width, height } = pane.source;
     const canvas = h("canvas", { width: side, height: side });
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));

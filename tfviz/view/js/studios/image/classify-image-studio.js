@@ -45,16 +45,16 @@ export class ClassifyImageStudio extends Studio {
   /** @type {Answer | null} */
   answer = null;
   /** @type {Answer | null} the answer for the whole picture with all heads on */
-  compared = null;
+  baseline = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
-  attention = new PatchAttention(this.document);
+  attention = new PatchAttention(this.viewDocument);
   ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
     super(...args);
     this.heads.selectedToo = { shade: "attention" }; // who clicks a head asks where it looks
-    const { image, patches } = this.document;
+    const { image, patches } = this.viewDocument;
     this.pane = new PatchPane(this.frame.theme, image, patches, {
       point: () => this.repoint(),
       hide: (hidden) => this.hide(hidden),
@@ -85,25 +85,25 @@ export class ClassifyImageStudio extends Studio {
   }
 
   get reads() {
-    const { rows, columns } = this.document.patches;
+    const { rows, columns } = this.viewDocument.patches;
     return `reads ${rows} × ${columns} patches`;
   }
 
   /** How many patches there are. */
   get patchCount() {
-    const { rows, columns } = this.document.patches;
+    const { rows, columns } = this.viewDocument.patches;
     return rows * columns;
   }
 
-  /** Name a patch by its place, as a reader counts. @param {number} patch */
+  /** Name a patch by its row and column, as a reader counts. @param {number} patch */
   patchName(patch) {
-    const { columns } = this.document.patches;
+    const { columns } = this.viewDocument.patches;
     return `row ${Math.floor(patch / columns) + 1}, column ${(patch % columns) + 1}`;
   }
 
   /** Names of all tokens: those before the patches belong to no place of the picture. */
   get tokenNames() {
-    const { words, patches } = this.document;
+    const { words, patches } = this.viewDocument;
     const { first } = patches;
     return words.map((word, token) => {
       if (token >= first && token < first + this.patchCount) return this.patchName(token - first);
@@ -123,7 +123,7 @@ export class ClassifyImageStudio extends Studio {
 
   /** The label that is followed. */
   get label() {
-    return clamp(this.store.get("label"), 0, this.document.labels.length - 1);
+    return clamp(this.store.get("label"), 0, this.viewDocument.labels.length - 1);
   }
 
   get pointed() {
@@ -152,7 +152,7 @@ export class ClassifyImageStudio extends Studio {
 
   /** The query: the patch that is pointed at, else the class token; null for the mean over all. */
   get query() {
-    const { first } = this.document.patches;
+    const { first } = this.viewDocument.patches;
     if (this.pointed !== null) return first + this.pointed;
     return first ? 0 : null;
   }
@@ -186,15 +186,15 @@ export class ClassifyImageStudio extends Studio {
    */
   async read(isCurrent) {
     const { hidden, edits } = this;
-    const [answer, whole] = await Promise.all([
+    const [answer, baseline] = await Promise.all([
       this.ask("read", hidden, { edits, capture: true }),
-      hidden.length || edits.length ? this.ask("whole", []) : null,
+      hidden.length || edits.length ? this.ask("baseline", []) : null,
     ]);
     if (!answer || !isCurrent()) return false;
     const renewed = answer !== this.answer;
     this.answer = answer;
-    this.compared = whole ?? answer;
-    const { words } = this.document;
+    this.baseline = baseline ?? answer;
+    const { words } = this.viewDocument;
     if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
     else this.showModel();
     return true;
@@ -206,9 +206,9 @@ export class ClassifyImageStudio extends Studio {
     super.showModel();
   }
 
-  /** @param {HeadAddress} place */
-  thumbnail(place) {
-    return this.attention.thumb(place);
+  /** @param {HeadAddress} address */
+  thumbnail(address) {
+    return this.attention.thumb(address);
   }
 
   /** Wait until the effect of each patch is measured, too. */
@@ -243,7 +243,7 @@ export class ClassifyImageStudio extends Studio {
   /** The patch that the chosen head looks at most. @returns {number | null} */
   get topPatch() {
     const { profile } = this;
-    return profile && topPatches(profile.values, this.document.patches, 1)[0];
+    return profile && topPatches(profile.values, this.viewDocument.patches, 1)[0];
   }
 
   get mapLegend() {
@@ -266,15 +266,15 @@ export class ClassifyImageStudio extends Studio {
 
   /** @param {HeadAddress} at */
   describeHead(at) {
-    return attentionSentence(this.attention.of(at), this.tokenNames, this.document.patches, this.from);
+    return attentionSentence(this.attention.of(at), this.tokenNames, this.viewDocument.patches, this.from);
   }
 
-  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} place */
-  describeAblation(place) {
-    const { answer, compared, label, hidden } = this;
-    if (!answer || !compared) return "";
+  /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} address */
+  describeAblation(address) {
+    const { answer, baseline, label, hidden } = this;
+    if (!answer || !baseline) return "";
     if (!hidden.length && !this.edits.length)
-      return this.ablation.describe(place, {
+      return this.ablation.describe(address, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
         probability: softmax(answer.logits)[label],
@@ -283,8 +283,8 @@ export class ClassifyImageStudio extends Studio {
           return other && softmax(other.logits)[label];
         },
       });
-    const [unedited, edited] = [compared, answer].map(({ logits }) => softmax(logits)[label]);
-    return effectSentence(this.verdict.labelText, unedited, edited, this.hidden.length, this.edits.length);
+    const [baselineProbability, edited] = [baseline, answer].map(({ logits }) => softmax(logits)[label]);
+    return effectSentence(this.verdict.labelText, baselineProbability, edited, this.hidden.length, this.edits.length);
   }
 
   /** Announce the values of the patch under the pointer. */
@@ -293,8 +293,8 @@ export class ClassifyImageStudio extends Studio {
     if (patch === null || !answer || !this.heads.groups.length) return this.announce(HIDE_HELP);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
-    if (this.document.patches.first && !this.heads.isOff(this.heads.selected)) {
-      const weight = this.heads.grid(this.heads.selected).at(0, this.document.patches.first + patch);
+    if (this.viewDocument.patches.first && !this.heads.isOff(this.heads.selected)) {
+      const weight = this.heads.grid(this.heads.selected).at(0, this.viewDocument.patches.first + patch);
       remarks.push(`the class token gives it ${percent(weight)} of its attention`);
     }
     const without = this.effects.of(patch) === undefined ? null : this.effects.logits.get(patch);

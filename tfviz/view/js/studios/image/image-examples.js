@@ -12,7 +12,7 @@ const TOP_PATCHES = 4;
 export function imageExamples(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
-  const { columns } = studio.document.patches;
+  const { columns } = studio.viewDocument.patches;
   const untouched = { off: [], hidden_patches: [] };
   const begin = () => {
     store.set(untouched);
@@ -35,7 +35,7 @@ export function imageExamples(studio) {
         await begin();
         const strongest = topPatches(
           studio.attention.of(studio.heads.selected).values,
-          studio.document.patches,
+          studio.viewDocument.patches,
           TOP_PATCHES,
         );
         studio.hide(all.filter((patch) => !strongest.includes(patch)));
@@ -53,17 +53,17 @@ export function imageExamples(studio) {
 
 /** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
 async function switchOffStrongest(studio) {
-  /** @type {{ place: HeadAddress | null, odds: number }} */
-  let worst = { place: null, odds: Infinity };
-  for (const place of studio.heads.places.filter((one) => !studio.heads.isOff(one))) {
-    const site = studio.heads.siteOf(place);
-    const edits = [...studio.edits, { site, head: place.head, do: /** @type {const} */ ("zero") }];
+  /** @type {{ address: HeadAddress | null, odds: number }} */
+  let worst = { address: null, odds: Infinity };
+  for (const address of studio.heads.addresses.filter((one) => !studio.heads.isOff(one))) {
+    const site = studio.heads.siteOf(address);
+    const edits = [...studio.edits, { site, head: address.head, do: /** @type {const} */ ("zero") }];
     const answer = await studio.ask("measure", studio.hidden, { edits });
     if (!answer) return;
     const odds = logOdds(answer.logits, studio.label);
-    if (odds < worst.odds) worst = { place, odds };
+    if (odds < worst.odds) worst = { address, odds };
   }
-  if (!worst.place) return;
-  studio.heads.select(worst.place);
-  studio.heads.toggle(studio.heads.siteOf(worst.place), [worst.place.head]);
+  if (!worst.address) return;
+  studio.heads.select(worst.address);
+  studio.heads.toggle(studio.heads.siteOf(worst.address), [worst.address.head]);
 }

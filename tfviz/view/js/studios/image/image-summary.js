@@ -76,15 +76,15 @@ function withoutWords(hidden, off) {
 /**
  * Describe in a sentence how the probability of a label moves without some patches and heads.
  * @param {string} label
- * @param {number} unedited
+ * @param {number} baseline
  * @param {number} edited
  * @param {number} hidden
  * @param {number} off
  */
-export function effectSentence(label, unedited, edited, hidden, off) {
+export function effectSentence(label, baseline, edited, hidden, off) {
   const without = withoutWords(hidden, off);
   if (!without) return "";
-  const [from, to] = [percent(unedited), percent(edited)];
+  const [from, to] = [percent(baseline), percent(edited)];
   if (from === to) return `${without} ${label} stays at ${to}.`;
-  return `${without} ${label} ${edited < unedited ? "falls" : "rises"} from ${from} to ${to}.`;
+  return `${without} ${label} ${edited < baseline ? "falls" : "rises"} from ${from} to ${to}.`;
 }

@@ -21,13 +21,13 @@ export class LabelBars {
 
   /** The label that is followed, in quotes. */
   get labelText() {
-    const { document, label } = this.studio;
-    return quotedExcerpt(document.labels[label], 24);
+    const { viewDocument, label } = this.studio;
+    return quotedExcerpt(viewDocument.labels[label], 24);
   }
 
   show() {
-    const { compared, answer, label, store } = this.studio;
-    const line = compared !== answer ? "The line: the whole picture, all heads on" : "";
+    const { baseline, answer, label, store } = this.studio;
+    const line = baseline !== answer ? "The line: the whole picture, all heads on" : "";
     const rows = this.rows.map((row) => ({
       ...row,
       name: visibleText(row.name),
@@ -45,14 +45,22 @@ export class LabelBars {
    * @returns {(ProbabilityRow & { label: number })[]}
    */
   get rows() {
-    const { answer, compared, document, label } = this.studio;
-    if (!answer || !compared) return [];
-    const [now, unedited] = [answer, compared].map(({ logits }) => softmax(logits));
-    const labels = [...new Set([label, topK(now, 1)[0], ...topK(unedited, MAX_LABELS)])].slice(0, MAX_LABELS);
-    const changed = compared !== answer;
+    const { answer, baseline, viewDocument, label } = this.studio;
+    if (!answer || !baseline) return [];
+    const [now, baselineProbabilities] = [answer, baseline].map(({ logits }) => softmax(logits));
+    const labels = [...new Set([label, topK(now, 1)[0], ...topK(baselineProbabilities, MAX_LABELS)])].slice(
+      0,
+      MAX_LABELS,
+    );
+    const changed = baseline !== answer;
     return labels
-      .sort((a, b) => unedited[b] - unedited[a] || a - b)
-      .map((i) => ({ label: i, name: document.labels[i], probability: now[i], other: changed ? unedited[i] : null }));
+      .sort((a, b) => baselineProbabilities[b] - baselineProbabilities[a] || a - b)
+      .map((i) => ({
+        label: i,
+        name: viewDocument.labels[i],
+        probability: now[i],
+        baseline: changed ? baselineProbabilities[i] : null,
+      }));
   }
 
   get panel() {

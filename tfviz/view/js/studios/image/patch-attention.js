@@ -15,14 +15,14 @@ const MIN_SCALE_EVEN_SHARES = 4; // times the even weight: where no weight is la
 
 /** The grids of a model's heads over the patches of a picture. */
 export class PatchAttention {
-  /** @type {Map<string, Profile>} of each head, by place */
+  /** @type {Map<string, Profile>} of each head, by address */
   profiles = new Map();
   /** @type {Map<string, Grid>} the same on the patches of the picture */
   thumbs = new Map();
   /** The weight of the strongest colour: of the first maps, so that later ones can be compared with them. */
   limit = 0;
 
-  /** @param {ClassifyImageDocument} document */
+  /** @param {ClassifyImageDocument} viewDocument */
   constructor({ patches, words }) {
     this.patchGrid = new PatchGrid(patches, words);
     this.tokens = words.length;
@@ -34,18 +34,20 @@ export class PatchAttention {
    * @param {number | null} query
    */
   update(heads, query) {
-    this.profiles = new Map(heads.places.map((place) => [keyOf(place), attentionProfile(heads.grid(place), query)]));
+    this.profiles = new Map(
+      heads.addresses.map((address) => [keyOf(address), attentionProfile(heads.grid(address), query)]),
+    );
     this.limit ||= Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, this.limit)]));
   }
 
-  /** Return the weights of all tokens. @param {HeadAddress} place */
-  of(place) {
-    return /** @type {Profile} */ (this.profiles.get(keyOf(place)));
+  /** Return the weights of all tokens. @param {HeadAddress} address */
+  of(address) {
+    return /** @type {Profile} */ (this.profiles.get(keyOf(address)));
   }
 
-  /** Return a head's weights as a grid of the picture's patches. @param {HeadAddress} place */
-  thumb(place) {
-    return /** @type {Grid} */ (this.thumbs.get(keyOf(place)));
+  /** Return a head's weights as a grid of the picture's patches. @param {HeadAddress} address */
+  thumb(address) {
+    return /** @type {Grid} */ (this.thumbs.get(keyOf(address)));
   }
 }

@@ -70,7 +70,7 @@ export class PatchEffects {
   /** What each patch adds to the followed label, as a grid of the picture's patches. */
   get grid() {
     const { studio } = this;
-    const { rows, columns } = studio.document.patches;
+    const { rows, columns } = studio.viewDocument.patches;
     const effects = Array.from({ length: rows * columns }, (_, patch) => this.of(patch));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const state = Uint8Array.from(effects, (effect) => (effect === undefined ? ABSENT : ALLOWED));

@@ -10,19 +10,19 @@ import { bars, probabilitiesDrawing, probabilitiesPanel } from "../probability-b
 /** @import { PatchState } from "../../documents.js" */
 /** @import { Choices, Drawing, Tokenizer } from "../../types.js" */
 /** @import { ProbabilityRow } from "../probability-bars.js" */
-/** @typedef {"answer" | "other"} Role of the clean text, of the corrupt text */
+/** @typedef {"clean_answer_id" | "corrupt_answer_id"} Role of the clean text, of the corrupt text */
 
 /** @type {Role[]} */
-const ROLES = ["answer", "other"];
-const TEXTS = { answer: "clean", other: "corrupt" };
-const NAMES = { answer: "Clean answer", other: "Corrupt answer" };
+const ROLES = ["clean_answer_id", "corrupt_answer_id"];
+const TEXTS = { clean_answer_id: "clean", corrupt_answer_id: "corrupt" };
+const NAMES = { clean_answer_id: "Clean answer", corrupt_answer_id: "Corrupt answer" };
 const LIKELIEST = 8; // next tokens of the run that is shown
 const NOTE = "Bar: the corrupt run";
 
 /** Fields for two answers, and bars of the next tokens. */
 export class PatchingAnswers {
   /** @type {Role} which answer a bar becomes that is pressed */
-  role = "answer";
+  role = "clean_answer_id";
   /** @type {ProbabilityRow[]} */
   rows = [];
   /** @type {number[]} the ids of both answers */
@@ -76,9 +76,13 @@ export class PatchingAnswers {
    * @param {number} id
    */
   choose(role, id) {
-    const [answer, other] = this.answers;
-    const swapped = id === (role === "answer" ? other : answer);
-    this.store.set(swapped ? { answer: other, other: answer } : { answer, other, [role]: id });
+    const [clean, corrupt] = this.answers;
+    const swapped = id === (role === "clean_answer_id" ? corrupt : clean);
+    this.store.set(
+      swapped
+        ? { clean_answer_id: corrupt, corrupt_answer_id: clean }
+        : { clean_answer_id: clean, corrupt_answer_id: corrupt, [role]: id },
+    );
   }
 
   /** Take a typed answer, which must be one token. @param {Role} role */
@@ -109,7 +113,7 @@ export class PatchingAnswers {
     this.fields.forEach((field, i) => {
       if (focusedIn(field) !== field) field.value = label(this.tokenizer.tokens([answers[i]])[0], 40);
     });
-    const [was, base, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
+    const [was, baseline, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
     const ids = [...new Set([...answers, ...topK(now, LIKELIEST), ...topK(was, 2)])];
     ids.sort((a, b) => now[b] - now[a]);
     this.note.textContent = `${NOTE}${patched ? " with the patch; line: without it" : ""}; pale beyond it: the clean run`;
@@ -119,7 +123,7 @@ export class PatchingAnswers {
         name: label(this.tokenizer.tokens([id])[0], 14),
         probability: now[id],
         pale: was[id],
-        other: patched ? base[id] : null,
+        baseline: patched ? baseline[id] : null,
         kind: joinPresent([role && `answer-to-${TEXTS[role]}`]),
         title: role ? `the answer to the ${TEXTS[role]} text` : "press to make it an answer",
         onclick: () => this.choose(this.role, id),

@@ -9,7 +9,7 @@ import { shareBack } from "./patching-runs.js";
 /** @typedef {[text: string, bold?: boolean][]} Parts of a sentence */
 
 /** @type {Record<Kind, string>} */
-const ACTIVATIONS = { streams: "residual stream", heads: "output" };
+const ACTIVATIONS = { residual: "residual stream", heads: "output" };
 
 /** Describe a cell. @param {Metrics} metrics @param {number} change */
 export function changeText(metrics, change) {
@@ -38,7 +38,7 @@ export function unpatchedText(metrics, metric) {
  * Describe a patched run.
  * @param {Metrics} metrics
  * @param {number} patched the metric of this run
- * @param {{ name: string, kind: Kind, metric: string }} words of the place and of the metric
+ * @param {{ name: string, kind: Kind, metric: string }} words of the target and of the metric
  * @returns {Parts}
  */
 export function patchedText(metrics, patched, { name, kind, metric }) {

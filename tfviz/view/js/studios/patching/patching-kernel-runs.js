@@ -1,4 +1,4 @@
-// Runs of patching whose model stays in Python, which takes both texts and the place: no activation leaves the kernel.
+// Runs of patching whose model stays in Python, which takes both texts and the target: no activation leaves the kernel.
 
 import { KINDS, PatchingRuns, textsTensor } from "./patching-runs.js";
 
@@ -11,8 +11,8 @@ export class PatchingKernelRuns extends PatchingRuns {
     return ["read", { ids: textsTensor([ids]) }];
   }
 
-  /** @param {Pair} pair @param {PatchTarget} place @returns {Request} */
+  /** @param {Pair} pair @param {PatchTarget} target @returns {Request} */
   patchedRequest({ ids }, [kind, layer, at]) {
-    return ["patch", { texts: textsTensor(ids), place: { shape: [3], data: [KINDS.indexOf(kind), layer, at] } }];
+    return ["patch", { texts: textsTensor(ids), target: { shape: [3], data: [KINDS.indexOf(kind), layer, at] } }];
   }
 }

@@ -1,5 +1,5 @@
 // The studio of activation patching: the corrupt text is run with one activation of the clean text's run. Two tables
-// hold what that changes, place by place.
+// hold what that changes, target by target.
 
 import { button, h } from "../../base/elements.js";
 import { formatCount } from "../../base/numbers.js";
@@ -30,7 +30,7 @@ export class PatchingStudio extends Studio {
   }
 
   get clearedChoices() {
-    return { answer: -1, other: -1, place: [] };
+    return { clean_answer_id: -1, corrupt_answer_id: -1, target: [] };
   }
 
   /** @type {Pair | null} the texts that are shown */
@@ -42,27 +42,27 @@ export class PatchingStudio extends Studio {
   /** What the pointer or the cursor is at, in words. */
   reading = h("p", { class: "muted how-to", role: "status" });
   sentence = h("p", {});
-  remover = button("Without the patch", () => this.store.set({ place: [] }), { title: "Escape, in a table" });
+  remover = button("Without the patch", () => this.store.set({ target: [] }), { title: "Escape, in a table" });
   gauge = new PatchingGauge();
 
   /** @param {StudioArguments<PatchDocument>} args */
   constructor(...args) {
     super(...args);
-    const { store, document, tokenizer, frame } = this;
-    this.texts = new PatchingTexts(tokenizer, document.context, store);
+    const { store, viewDocument, tokenizer, frame } = this;
+    this.texts = new PatchingTexts(tokenizer, viewDocument.context, store);
     const Runs = this.options.engine ? PatchingKernelRuns : PatchingRuns;
-    this.runs = new Runs(document, tokenizer.size, (...call) => this.run(...call));
+    this.runs = new Runs(viewDocument, tokenizer.size, (...call) => this.run(...call));
     this.sweep = new PatchingSweep(this);
     this.next = new PatchingAnswers(tokenizer, store, {
       announce: (text) => this.announce(text),
       preload: (texts) => this.preloadEncodings(tokenizer, texts),
     });
-    this.placeTables = KINDS.map(
+    this.targetTables = KINDS.map(
       (kind) =>
         new PatchingTable(kind, frame.theme, {
-          patch: (place) => this.patchAt(place),
-          leave: () => store.set({ place: [] }),
-          reading: (place) => this.describeCell(place),
+          patch: (target) => this.patchAt(target),
+          leave: () => store.set({ target: [] }),
+          reading: (target) => this.describeCell(target),
           announce: (text) => {
             this.reading.textContent = text || scaleText(this.metrics);
           },
@@ -71,7 +71,7 @@ export class PatchingStudio extends Studio {
     );
     this.buildPatchingPanes();
     this.showExamples([
-      { name: "Find the place that brings most back", act: () => this.findStrongest("streams") },
+      { name: "Find the place that brings most back", act: () => this.findStrongest("residual") },
       { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
       { name: "Swap the texts", act: () => this.swap() },
     ]);
@@ -81,7 +81,7 @@ export class PatchingStudio extends Studio {
   buildPatchingPanes() {
     const { frame, headPane } = this;
     this.textPane = pane("text", "The texts", null, this.texts.element, this.next.choice, this.gauge.element);
-    const tables = this.placeTables.map(({ element }) => element);
+    const tables = this.targetTables.map(({ element }) => element);
     const middle = pane(
       "heads-of-model",
       "Where does the answer come back?",
@@ -98,23 +98,23 @@ export class PatchingStudio extends Studio {
     frame.showStage(h("div", { class: "sheet" }, panes, summary), "");
   }
 
-  /** What is patched, if there is such a place in these texts. @returns {PatchTarget | null} */
-  get place() {
-    const [kind, layer, at] = this.store.get("place");
+  /** What is patched, if there is such a target in these texts. @returns {PatchTarget | null} */
+  get target() {
+    const [kind, layer, at] = this.store.get("target");
     if (!this.pair || !KINDS.includes(kind)) return null;
-    const { layers, attentions, heads } = this.document;
-    const [rows, columns] = kind === "streams" ? [layers, this.pair.ids[0].length] : [attentions, heads];
+    const { layers, attentions, heads } = this.viewDocument;
+    const [rows, columns] = kind === "residual" ? [layers, this.pair.ids[0].length] : [attentions, heads];
     const isIn = (/** @type {unknown} */ number, /** @type {number} */ count) =>
       Number.isInteger(number) && Number(number) >= 0 && Number(number) < count;
     return isIn(layer, rows.length) && isIn(at, columns) ? [kind, layer, at] : null;
   }
 
-  /** @param {PatchTarget} place */
-  patchAt(place) {
+  /** @param {PatchTarget} target */
+  patchAt(target) {
     const { problem } = this.texts;
     if (problem) return this.announce(problem);
-    const same = String(place) === String(this.store.get("place"));
-    return this.store.set({ place: same ? [] : place });
+    const same = String(target) === String(this.store.get("target"));
+    return this.store.set({ target: same ? [] : target });
   }
 
   /** Encode both texts in Python, for a vocabulary that is not in the page; return false if that failed. */
@@ -144,11 +144,11 @@ export class PatchingStudio extends Studio {
       const other = this.pair !== pair;
       if (other) this.sweep.stop();
       this.pair = pair;
-      const { place } = this;
-      const patched = place && (await this.runs.patch("patch", pair, place));
-      if (!isCurrent() || (place && !patched)) return;
+      const { target } = this;
+      const patched = target && (await this.runs.patch("patch", pair, target));
+      if (!isCurrent() || (target && !patched)) return;
       this.patchedLogits = patched;
-      this.answers = answersOf(pair, [this.store.get("answer"), this.store.get("other")]);
+      this.answers = answersOf(pair, [this.store.get("clean_answer_id"), this.store.get("corrupt_answer_id")]);
       this.show(pair);
       if (other) await this.sweep.fillIfQuick(pair);
     } catch (error) {
@@ -158,7 +158,7 @@ export class PatchingStudio extends Studio {
 
   /** The position that is patched. */
   get markedPosition() {
-    return this.place?.[0] === "streams" ? this.place[2] : null;
+    return this.target?.[0] === "residual" ? this.target[2] : null;
   }
 
   /** @param {Pair} pair */
@@ -178,28 +178,30 @@ export class PatchingStudio extends Studio {
   showTables() {
     const { pair } = this;
     if (!pair) return;
-    const { layers, attentions, heads } = this.document;
+    const { layers, attentions, heads } = this.viewDocument;
     const [positions] = pair.ids;
-    for (const patchingTable of this.placeTables) {
+    for (const patchingTable of this.targetTables) {
       const { kind } = patchingTable;
-      const places = this.runs.placesOf(kind, positions.length);
-      const values = places.map((place) => this.changeAt(place));
-      const streams = kind === "streams";
+      const targets = this.runs.targetsOf(kind, positions.length);
+      const values = targets.map((target) => this.changeAt(target));
+      const isResidual = kind === "residual";
       patchingTable.show({
-        rows: streams ? layers : attentions,
-        cols: streams ? this.texts.positionNames(pair.ids) : Array.from({ length: heads }, (_, head) => String(head)),
+        rows: isResidual ? layers : attentions,
+        cols: isResidual
+          ? this.texts.positionNames(pair.ids)
+          : Array.from({ length: heads }, (_, head) => String(head)),
         values,
-        place: this.place,
+        target: this.target,
       });
       const known = values.filter((value) => value !== null).length;
-      patchingTable.showProgress(known, places.length, this.sweep.kind === kind);
+      patchingTable.showProgress(known, targets.length, this.sweep.kind === kind);
     }
   }
 
   /** The difference of both answers' logits. @param {Float32Array} logits */
   metric(logits) {
-    const [answer, other] = this.answers;
-    return logits[answer] - logits[other];
+    const [cleanAnswer, corruptAnswer] = this.answers;
+    return logits[cleanAnswer] - logits[corruptAnswer];
   }
 
   /** The metric of both unpatched runs. */
@@ -208,69 +210,69 @@ export class PatchingStudio extends Studio {
     return { clean: pair ? this.metric(pair.clean.logits) : 0, corrupt: pair ? this.metric(pair.corrupt.logits) : 0 };
   }
 
-  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} place */
-  changeAt(place) {
-    const logits = this.pair && this.runs.known(this.pair, place);
+  /** How much a patch there changes the metric of the corrupt run; null if it is not computed yet. @param {PatchTarget} target */
+  changeAt(target) {
+    const logits = this.pair && this.runs.known(this.pair, target);
     return logits ? this.metric(logits) - this.metrics.corrupt : null;
   }
 
-  /** @param {PatchTarget} place */
+  /** @param {PatchTarget} target */
   nameOf([kind, layer, at]) {
-    const { layers, attentions } = this.document;
+    const { layers, attentions } = this.viewDocument;
     if (kind === "heads") return `layer ${attentions[layer]}, head ${at}`;
     const name = this.pair ? this.texts.positionNames(this.pair.ids)[at] : "";
     return `layer ${layers[layer]}, position ${at} ${quoted(name)}`;
   }
 
-  /** @param {PatchTarget} place */
-  describeCell(place) {
-    const change = this.changeAt(place);
-    return `${this.nameOf(place)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
+  /** @param {PatchTarget} target */
+  describeCell(target) {
+    const change = this.changeAt(target);
+    return `${this.nameOf(target)}: ${change === null ? "not computed yet" : changeText(this.metrics, change)}`;
   }
 
   showSentence() {
-    const { place, patchedLogits, metrics } = this;
-    const [answer, other] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
-    const metric = `logit of ${answer} − logit of ${other}`;
-    this.remover.hidden = !place;
+    const { target, patchedLogits, metrics } = this;
+    const [cleanAnswer, corruptAnswer] = this.tokenizer.tokens(this.answers).map((word) => quoted(word));
+    const metric = `logit of ${cleanAnswer} − logit of ${corruptAnswer}`;
+    this.remover.hidden = !target;
     const parts =
-      place && patchedLogits
-        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(place), kind: place[0], metric })
+      target && patchedLogits
+        ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(target), kind: target[0], metric })
         : unpatchedText(metrics, metric);
     this.sentence.replaceChildren(...parts.map(([text, bold]) => (bold ? h("b", {}, text) : text)));
   }
 
-  /** Fill a table, and patch the place that brings most of the answer back. @param {Kind} kind */
+  /** Fill a table, and patch the target that brings most of the answer back. @param {Kind} kind */
   async findStrongest(kind) {
     const { pair } = this;
     if (!pair || this.texts.problem) return;
     await (this.sweep.kind === kind ? this.sweep.running : this.sweep.fill(kind));
     if (this.pair !== pair) return;
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
-    const places = this.runs.placesOf(kind, pair.ids[0].length).filter((place) => this.changeAt(place) !== null);
-    const gain = (/** @type {PatchTarget} */ place) => sign * Number(this.changeAt(place));
-    const best = places.reduce((most, place) => (gain(place) > gain(most) ? place : most), places[0]);
-    if (best) this.store.set({ place: best });
+    const targets = this.runs.targetsOf(kind, pair.ids[0].length).filter((target) => this.changeAt(target) !== null);
+    const gain = (/** @type {PatchTarget} */ target) => sign * Number(this.changeAt(target));
+    const best = targets.reduce((most, target) => (gain(target) > gain(most) ? target : most), targets[0]);
+    if (best) this.store.set({ target: best });
     await this.whenIdle();
   }
 
   /** Patch the clean run with what the corrupt run has. */
   swap() {
     const { store } = this;
-    const [answer, other] = this.answers;
+    const [cleanAnswer, corruptAnswer] = this.answers;
     const [clean, corrupt] = [store.get("corrupt"), store.get("clean")];
-    const swapped = answer === undefined ? {} : { answer: other, other: answer };
+    const swapped = cleanAnswer === undefined ? {} : { clean_answer_id: corruptAnswer, corrupt_answer_id: cleanAnswer };
     store.set({ clean, corrupt, ...swapped });
   }
 
   get size() {
-    const { layers, heads } = this.document;
+    const { layers, heads } = this.viewDocument;
     return `${formatCount(layers.length, "layer")} × ${formatCount(heads, "head")}`;
   }
 
   /** @returns {GridPanel<Grid>[] | null} */
   panels() {
-    return this.pair ? [...this.placeTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
+    return this.pair ? [...this.targetTables.flatMap(({ panels }) => panels), ...this.next.panels] : null;
   }
 
   /** @returns {Drawing} */
@@ -281,7 +283,7 @@ export class PatchingStudio extends Studio {
     );
     return stacked([
       ...texts,
-      ...this.placeTables.map((patchingTable) => patchingTable.drawing(theme)),
+      ...this.targetTables.map((patchingTable) => patchingTable.drawing(theme)),
       this.next.drawing(theme),
     ]);
   }

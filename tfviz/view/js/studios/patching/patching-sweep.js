@@ -30,11 +30,11 @@ export class PatchingSweep {
   async fillIfQuick(pair) {
     const { studio } = this;
     if (studio.options.engine) return; // of a kernel each answer takes its time
-    const places = KINDS.flatMap((kind) => studio.runs.placesOf(kind, pair.ids[0].length));
-    const missing = places.filter((place) => !studio.runs.known(pair, place));
+    const targets = KINDS.flatMap((kind) => studio.runs.targetsOf(kind, pair.ids[0].length));
+    const missing = targets.filter((target) => !studio.runs.known(pair, target));
     if (!missing.length || this.kind) return;
     const started = performance.now();
-    if (!(await studio.runs.patch("fill streams", pair, missing[0]))) return;
+    if (!(await studio.runs.patch("fill residual", pair, missing[0]))) return;
     const takes = (performance.now() - started) * missing.length;
     for (const kind of takes > MAX_AUTOMATIC_TIME ? [] : KINDS)
       if (!this.kind && studio.pair === pair && !studio.texts.problem) await this.fill(kind);
@@ -63,10 +63,10 @@ export class PatchingSweep {
   async computeMissing(kind, pair) {
     const { studio } = this;
     let redrawnAt = performance.now();
-    for (const place of studio.runs.placesOf(kind, pair.ids[0].length)) {
+    for (const target of studio.runs.targetsOf(kind, pair.ids[0].length)) {
       if (this.kind !== kind || studio.pair !== pair) return;
-      if (studio.runs.known(pair, place)) continue;
-      if (!(await studio.runs.patch(`fill ${kind}`, pair, place))) return;
+      if (studio.runs.known(pair, target)) continue;
+      if (!(await studio.runs.patch(`fill ${kind}`, pair, target))) return;
       if (performance.now() - redrawnAt < REDRAW_INTERVAL) continue;
       redrawnAt = performance.now();
       if (studio.pair === pair) studio.showTables();

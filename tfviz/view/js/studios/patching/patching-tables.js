@@ -10,9 +10,9 @@ import { HeadStage } from "../../views/head-stage.js";
 /** @import { Kind, PatchTarget } from "./patching-runs.js" */
 /**
  * @typedef {object} TableHandlers
- * @property {(place: PatchTarget) => void} patch patch here
+ * @property {(target: PatchTarget) => void} patch patch here
  * @property {() => void} leave take the patch away
- * @property {(place: PatchTarget) => string} reading a cell in words
+ * @property {(target: PatchTarget) => string} reading a cell in words
  * @property {(text: string) => void} announce
  * @property {(kind: Kind) => void} fill compute all cells, or stop
  */
@@ -21,12 +21,12 @@ import { HeadStage } from "../../views/head-stage.js";
  * @property {string[]} rows
  * @property {string[]} cols
  * @property {(number | null)[]} values a row after another; null where none is computed yet
- * @property {PatchTarget | null} place what is patched
+ * @property {PatchTarget | null} target what is patched
  */
 
-const TITLES = { streams: "Residual stream before each layer", heads: "Output of each head, at all positions" };
-const AXES = { streams: ["layer", "position"], heads: ["layer", "head"] };
-const CELLS = { streams: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
+const TITLES = { residual: "Residual stream before each layer", heads: "Output of each head, at all positions" };
+const AXES = { residual: ["layer", "position"], heads: ["layer", "head"] };
+const CELLS = { residual: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
 const SHORTCUTS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
 const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
@@ -71,12 +71,12 @@ export class PatchingTable {
   }
 
   /** @param {TableContent} content */
-  show({ rows, cols, values, place }) {
+  show({ rows, cols, values, target }) {
     const numbers = Float32Array.from(values, (value) => value ?? 0);
     const state = Uint8Array.from(values, (value) => (value === null ? ABSENT : ALLOWED));
     const limit = numbers.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     this.grid = Grid.of(rows, cols, numbers, state, { scale: "diverging", limit });
-    const outlined = place?.[0] === this.kind ? [[place[1], place[2]]] : [];
+    const outlined = target?.[0] === this.kind ? [[target[1], target[2]]] : [];
     const width = Math.max(200, this.element.clientWidth - PADDING);
     const numbered = values.length <= MAX_NUMBERED_CELLS && (width - LABEL_WIDTH) / cols.length >= MIN_CELL_WIDTH;
     this.stage.show(

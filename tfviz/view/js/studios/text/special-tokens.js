@@ -4,17 +4,17 @@
 
 /** The special tokens before and after a text, and functions to add them. */
 export class SpecialTokens {
-  /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} document */
-  constructor({ special_tokens: { before, after }, context }) {
-    this.before = before === null ? [] : [before];
-    this.after = after === null ? [] : [after];
+  /** @param {Pick<ClassifyDocument, "special_tokens" | "context">} viewDocument */
+  constructor({ special_tokens: { prefix_id: prefixId, suffix_id: suffixId }, context }) {
+    this.prefixIds = prefixId === null ? [] : [prefixId];
+    this.suffixIds = suffixId === null ? [] : [suffixId];
     /** The maximum number of tokens of a text besides the special tokens. */
-    this.maxTokens = context - this.before.length - this.after.length;
+    this.maxTokens = context - this.prefixIds.length - this.suffixIds.length;
   }
 
   /** Add the special tokens to a text, which is truncated to the model's context. @param {number[]} ids */
   around(ids) {
-    return [...this.before, ...ids.slice(0, this.maxTokens), ...this.after];
+    return [...this.prefixIds, ...ids.slice(0, this.maxTokens), ...this.suffixIds];
   }
 
   /**
@@ -23,8 +23,8 @@ export class SpecialTokens {
    * @param {number[]} ids
    */
   startsIn(counts, ids) {
-    const end = ids.length - this.after.length;
-    let at = this.before.length;
+    const end = ids.length - this.suffixIds.length;
+    let at = this.prefixIds.length;
     return [...counts, 0].map((count) => {
       at += count;
       return Math.min(end, at - count);

@@ -14,8 +14,8 @@ import { joinPresent } from "../small-elements.js";
  * @property {number | null} [line] the height of a line over the bar; null: none
  * @typedef {object} Handlers
  * @property {(text: string) => void} typed the reader has changed the text
- * @property {(place: number | null) => void} point the token at the pointer or the caret
- * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
+ * @property {(index: number | null) => void} point the token at the pointer or the caret
+ * @property {(index: number, event: MouseEvent) => void} [press] a token was clicked
  */
 
 /** An editable text over shaded tokens. */
@@ -72,11 +72,11 @@ export class TextEditor {
     element.addEventListener("focus", () => this.pressed || this.spans.length === 0 || this.putCaret(this.text.length));
     element.addEventListener("keyup", () => this.caretMoved());
     element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointerMoved(target));
-    element.addEventListener("pointerleave", () => handlers.point(this.placeAtCaret()));
+    element.addEventListener("pointerleave", () => handlers.point(this.indexAtCaret()));
     element.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       this.caretMoved();
-      const place = this.placeOf(event.target);
-      if (place !== null) handlers.press?.(place, event);
+      const index = this.tokenIndexOf(event.target);
+      if (index !== null) handlers.press?.(index, event);
     });
   }
 
@@ -86,7 +86,7 @@ export class TextEditor {
 
   /**
    * @param {Token[]} tokens
-   * @param {((place: number) => { background: string, ink: string, code: number } | null) | null} shade null: the
+   * @param {((index: number) => { background: string, ink: string, code: number } | null) | null} shade null: the
    *   shades and the outline stay
    * @param {number | null} from the query
    */
@@ -95,12 +95,12 @@ export class TextEditor {
     if (!this.isShowing(tokens)) this.render(tokens);
     this.shadedPieces = [];
     this.tokens = tokens;
-    this.spans.forEach((span, place) => {
-      const { kind = "", title = "", sign = "" } = tokens[place];
-      const isFrom = shade ? place === from : span.classList.contains("from");
+    this.spans.forEach((span, index) => {
+      const { kind = "", title = "", sign = "" } = tokens[index];
+      const isFrom = shade ? index === from : span.classList.contains("from");
       span.className = joinPresent(["token", kind, isFrom && "from"]);
-      if (shade) this.shade(span, shade(place));
-      this.drawBar(span, tokens[place]);
+      if (shade) this.shade(span, shade(index));
+      this.drawBar(span, tokens[index]);
       if (span.title !== title) span.title = title;
       if (sign) span.dataset.sign = sign;
       else delete span.dataset.sign;
@@ -114,9 +114,9 @@ export class TextEditor {
     span.style.color = colours?.ink ?? "";
   }
 
-  /** Return the element of a token; null without one. @param {number | null} place */
-  spanOf(place) {
-    return this.spans[place ?? -1] ?? null;
+  /** Return the element of a token; null without one. @param {number | null} index */
+  spanOf(index) {
+    return this.spans[index ?? -1] ?? null;
   }
 
   /** @param {HTMLElement} span @param {Token} token */
@@ -147,7 +147,7 @@ export class TextEditor {
       const old = this.spans[i];
       const same = old?.childNodes.length === 1 && old.firstChild?.nodeType === 3 && old.textContent === text;
       const span = same ? old : h("span", {}, text);
-      span.dataset.place = String(i);
+      span.dataset.index = String(i);
       return span;
     });
     this.element.replaceChildren(...this.spans, this.end); // a last line feed needs something after it
@@ -189,31 +189,31 @@ export class TextEditor {
   }
 
   caretMoved() {
-    this.handlers.point(this.placeAtCaret());
+    this.handlers.point(this.indexAtCaret());
   }
 
   /** Return the token before the caret, or null where there is none. */
-  placeAtCaret() {
+  indexAtCaret() {
     const caret = this.element.getRootNode() instanceof ShadowRoot ? this.caretOffset() : null;
     if (caret === null) return null;
     let before = 0;
-    for (const [place, { text }] of this.tokens.entries()) {
+    for (const [index, { text }] of this.tokens.entries()) {
       before += text.length;
-      if (before >= caret && caret > 0) return place;
+      if (before >= caret && caret > 0) return index;
     }
     return this.tokens.length ? 0 : null;
   }
 
   /** @param {EventTarget | null} target */
   pointerMoved(target) {
-    const place = this.placeOf(target);
-    if (place !== null) this.handlers.point(place);
+    const index = this.tokenIndexOf(target);
+    if (index !== null) this.handlers.point(index);
   }
 
   /** @param {EventTarget | null} target */
-  placeOf(target) {
-    const place = /** @type {HTMLElement} */ (target).dataset?.place;
-    return place === undefined ? null : Number(place);
+  tokenIndexOf(target) {
+    const index = /** @type {HTMLElement} */ (target).dataset?.index;
+    return index === undefined ? null : Number(index);
   }
 
   /** Return the position of the caret in the text; null if it is elsewhere. */
@@ -234,7 +234,7 @@ export class TextEditor {
   }
 
   /**
-   * Count the letters before a place in the tree.
+   * Count the letters before a point in the tree.
    * @param {Node} node
    * @param {number} offset
    */

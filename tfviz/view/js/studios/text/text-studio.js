@@ -44,7 +44,7 @@ export class TextStudio extends Studio {
   }
 
   /** @abstract @returns {number[]} the tokens of the text for comparison */
-  get baseIds() {
+  get baselineIds() {
     return this.originalIds;
   }
 
@@ -71,7 +71,7 @@ export class TextStudio extends Studio {
   /** @type {TextAnswer | null} */
   answer = null;
   /** @type {TextAnswer | null} the answer for comparison */
-  compared = null;
+  baseline = null;
   /** @type {TextAnswer | null} whose maps are shown */
   mappedAnswer = null;
   /** @type {number | null} the word under the pointer */
@@ -89,7 +89,7 @@ export class TextStudio extends Studio {
    */
   constructor(args, help, reset, maxAnswers = 16) {
     super(...args);
-    this.special = new SpecialTokens(this.document);
+    this.special = new SpecialTokens(this.viewDocument);
     this.answers = new LogitsCache(this, maxAnswers);
     this.readableText = new ReadableText(this.tokenizer, this.special.maxTokens);
     this.words = new WordList(help, {
@@ -242,12 +242,12 @@ export class TextStudio extends Studio {
     const ids = this.special.around(this.ids);
     const starts = this.special.startsIn(this.tokenCounts, ids);
     if (!ids.length) return this.showProblem("nothing is left to read: bring a word back");
-    const [answer, compared] = await Promise.all([
+    const [answer, baseline] = await Promise.all([
       this.ask("read", ids, { edits: this.edits, capture: true }),
-      this.baseline(ids, this.special.around(this.baseIds)),
+      this.readBaseline(ids, this.special.around(this.baselineIds)),
     ]);
     if (!answer || !isCurrent()) return;
-    Object.assign(this, { answer, compared: compared ?? answer, starts, startSegments: segments });
+    Object.assign(this, { answer, baseline: baseline ?? answer, starts, startSegments: segments });
     void this.show(isCurrent);
     this.announceFocus();
     this.showHeads();
@@ -273,10 +273,10 @@ export class TextStudio extends Studio {
   /**
    * Run the model on the unchanged text with all heads on, for comparison; null if that is the same.
    * @param {number[]} ids
-   * @param {number[]} base
+   * @param {number[]} baselineIds
    */
-  baseline(ids, base) {
-    return String(ids) === String(base) && !this.edits.length ? null : this.ask("base", base);
+  readBaseline(ids, baselineIds) {
+    return String(ids) === String(baselineIds) && !this.edits.length ? null : this.ask("baseline", baselineIds);
   }
 
   /**

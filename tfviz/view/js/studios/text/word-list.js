@@ -1,7 +1,7 @@
 // A component that shows the words of a text as buttons, for pointer and keys.
 
 import { focusedIn, h } from "../../base/elements.js";
-import { consume, followPointer, placeAfterKey } from "../../base/events.js";
+import { consume, followPointer, indexAfterKey } from "../../base/events.js";
 import { textDrawing } from "./text-drawing.js";
 import { clamp } from "../../base/numbers.js";
 
@@ -56,7 +56,7 @@ export class WordList {
   /** @param {number} i @param {KeyboardEvent} event */
   press(i, event) {
     const last = this.spans.length - 1;
-    const next = placeAfterKey(event.key, i, last);
+    const next = indexAfterKey(event.key, i, last);
     if (next !== undefined) this.focus(clamp(next, 0, last));
     else if (TOGGLE_KEYS.includes(event.key)) this.handlers.act(i, event);
     else return;

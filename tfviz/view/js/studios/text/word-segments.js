@@ -9,7 +9,7 @@
  * @property {number[]} ids its tokens
  */
 /**
- * @typedef {Word & { at: number, unknown: boolean }} Segment the place of its first token; `unknown`: whether the vocabulary lacks the word
+ * @typedef {Word & { at: number, unknown: boolean }} Segment the position of its first token; `unknown`: whether the vocabulary lacks the word
  */
 
 const WORDS_AND_SIGNS = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
@@ -58,7 +58,7 @@ function splitBy(tokenizer, text, rule) {
 }
 
 /**
- * Add the place of the first token to each segment, and whether the vocabulary lacks the word.
+ * Add the position of the first token to each segment, and whether the vocabulary lacks the word.
  * @param {Tokenizer} tokenizer
  * @param {Word[]} segments
  * @returns {Segment[]}
@@ -66,9 +66,9 @@ function splitBy(tokenizer, text, rule) {
 function withOffsets(tokenizer, segments) {
   let at = 0;
   return segments.map((segment) => {
-    const place = at;
+    const start = at;
     at += segment.ids.length;
-    return { ...segment, at: place, unknown: segment.ids.includes(tokenizer.special.unk) };
+    return { ...segment, at: start, unknown: segment.ids.includes(tokenizer.special.unk) };
   });
 }
 

@@ -23,14 +23,14 @@ export const scoreOf = ({ tokens, sum }, lengthPenalty) => sum / divisor(tokens.
 export const EMPTY_HYPOTHESIS = Object.freeze({ tokens: [], sum: 0, ended: false, endedBefore: false, parent: 0 });
 
 /**
- * Return the log-probabilities of all tokens: -Infinity for the suppressed ones, which leaves the others unchanged.
+ * Return the log-probabilities of all tokens: -Infinity for suppressed ones, which leaves the others unchanged.
  * @param {NumberList} logits
- * @param {number[]} [suppressed]
+ * @param {number[]} [suppressedIds]
  */
-export function logProbabilities(logits, suppressed = []) {
+export function logProbabilities(logits, suppressedIds = []) {
   for (const logit of logits) if (Number.isNaN(logit)) throw notFinite("it cannot translate");
   const logs = logSoftmax(logits);
-  for (const token of suppressed) logs[token] = -Infinity;
+  for (const token of suppressedIds) logs[token] = -Infinity;
   return logs;
 }
 
@@ -43,25 +43,25 @@ export const likeliestTokens = (logs, count) => topK(logs, count).filter((token)
  * @param {number} parent
  * @param {number} token
  * @param {number} log
- * @param {number} end
+ * @param {number} eosId
  * @returns {Hypothesis}
  */
-export function extendedHypothesis(text, parent, token, log, end) {
-  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, endedBefore: false, parent };
+export function extendedHypothesis(text, parent, token, log, eosId) {
+  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === eosId, endedBefore: false, parent };
 }
 
 /**
  * Return the best of all continuations, the next beam.
  * @param {Hypothesis[]} texts
  * @param {(NumberList | null)[]} logs of the next token of each text; null if the text has ended
- * @param {{ numBeams: number, lengthPenalty: number, end: number }} options
+ * @param {{ numBeams: number, lengthPenalty: number, eosId: number }} options
  * @returns {Hypothesis[]}
  */
-export function nextHypotheses(texts, logs, { numBeams, lengthPenalty, end }) {
+export function nextHypotheses(texts, logs, { numBeams, lengthPenalty, eosId }) {
   const continuations = texts.flatMap((text, parent) => {
     const next = logs[parent];
     if (text.ended || !next) return [{ ...text, endedBefore: true, parent }];
-    return likeliestTokens(next, numBeams).map((token) => extendedHypothesis(text, parent, token, next[token], end));
+    return likeliestTokens(next, numBeams).map((token) => extendedHypothesis(text, parent, token, next[token], eosId));
   });
   const scores = new Map(continuations.map((text) => [text, scoreOf(text, lengthPenalty)]));
   return continuations.sort((a, b) => Number(scores.get(b)) - Number(scores.get(a))).slice(0, numBeams);

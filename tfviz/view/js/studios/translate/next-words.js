@@ -1,4 +1,4 @@
-// A component that shows the words that could stand at a place of a translation, as bars.
+// A component that shows the words that could stand at a position of a translation, as bars.
 
 import { focusedIn, h } from "../../base/elements.js";
 import { percent } from "../../base/numbers.js";
@@ -15,13 +15,13 @@ const MAX_WORDS = 6;
 
 /** A list of alternative words with their probabilities, which are forced when they are pressed. */
 export class NextWords {
-  /** @type {{ id: number, name: string, probability: number, other: number | null }[]} other: with all heads on */
+  /** @type {{ id: number, name: string, probability: number, baseline: number | null }[]} baseline: with all heads on */
   words = [];
 
-  /** @param {Tokenizer} tokenizer @param {number[]} suppressed ids that never come @param {(id: number) => void} force */
-  constructor(tokenizer, suppressed, force) {
+  /** @param {Tokenizer} tokenizer @param {number[]} suppressedIds ids that never come @param {(id: number) => void} force */
+  constructor(tokenizer, suppressedIds, force) {
     this.tokenizer = tokenizer;
-    this.suppressed = suppressed;
+    this.suppressedIds = suppressedIds;
     this.force = force;
     this.element = h("div", {
       class: "bar-list",
@@ -31,25 +31,25 @@ export class NextWords {
   }
 
   /** @param {SearchState} current */
-  show({ text, place, answer, base }) {
-    const { element, suppressed } = this;
-    const logs = logProbabilities(answer.logitsAt(0, place), suppressed);
-    const others = base && logProbabilities(base.logitsAt(0, place), suppressed);
+  show({ text, position, answer, baselineOutput }) {
+    const { element, suppressedIds } = this;
+    const logs = logProbabilities(answer.logitsAt(0, position), suppressedIds);
+    const others = baselineOutput && logProbabilities(baselineOutput.logitsAt(0, position), suppressedIds);
     const probabilities = logs.map((log) => Math.exp(log));
     this.words = withoutTiny(likeliestTokens(logs, MAX_WORDS), probabilities).map((id) => {
       const name = this.tokenizer.tokens([id])[0];
-      return { id, name, probability: Math.exp(logs[id]), other: others && Math.exp(others[id]) };
+      return { id, name, probability: Math.exp(logs[id]), baseline: others && Math.exp(others[id]) };
     });
     const focused = element.contains(focusedIn(element));
-    const about = place < text.tokens.length ? `In place of ${this.phrase(text.tokens[place])}` : "The next word";
+    const about = position < text.tokens.length ? `In place of ${this.phrase(text.tokens[position])}` : "The next word";
     element.replaceChildren(
-      note(base ? `${about}; the line: with all heads on` : about),
+      note(baselineOutput ? `${about}; the line: with all heads on` : about),
       ...bars([
-        ...this.words.map(({ id, name, probability, other }) => ({
+        ...this.words.map(({ id, name, probability, baseline }) => ({
           name: quoted(withoutSpace(name), 24),
           probability,
-          other,
-          title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
+          baseline,
+          title: baseline === null ? "force it" : `force it; with all heads on ${percent(baseline)}`,
           onclick: () => this.force(id),
         })),
         ...othersRow(

@@ -22,16 +22,16 @@ export class SearchCache {
 
   /** Return the search for the current choices. @param {number[]} ids of the source @param {Edit[]} edits */
   searchFor(ids, edits) {
-    const { store, document } = this.studio;
+    const { store, viewDocument } = this.studio;
     const [numBeams, lengthPenalty, prefix] = [
       store.get("num_beams"),
       store.get("length_penalty"),
       store.get("prefix"),
     ];
-    const { end, suppressed, max_tokens } = document;
+    const { eos_id: eosId, suppressed_ids: suppressedIds, max_new_tokens: maxNewTokens } = viewDocument;
     const reader = this.readerFor(ids, edits);
     const key = JSON.stringify([ids, edits, numBeams, lengthPenalty, prefix]);
-    const how = { numBeams, lengthPenalty, end, suppressed, max_tokens };
+    const how = { numBeams, lengthPenalty, eosId, suppressedIds, maxNewTokens };
     return this.searches.getOrMake(key, () => new TranslationSearch(reader, prefix, how));
   }
 
@@ -43,7 +43,7 @@ export class SearchCache {
   /** @param {number[]} ids @param {Edit[]} edits @param {string} channel */
   makeReader(ids, edits, channel) {
     const { studio } = this;
-    const { begin, programs } = studio.document;
+    const { bos_id: bosId, programs } = studio.viewDocument;
     /** Return the edits whose sites a program has. @param {string} program */
     const within = (program) => {
       /** @type {ProgramNode[] | undefined} */
@@ -53,6 +53,6 @@ export class SearchCache {
     /** @type {TranslationReader["ask"]} */
     const ask = (program, inputs, options) =>
       studio.run(channel, program, inputs, { ...options, edits: within(program) });
-    return new TranslationReader(ask, ids, begin, studio.tokenizer.size);
+    return new TranslationReader(ask, ids, bosId, studio.tokenizer.size);
   }
 }

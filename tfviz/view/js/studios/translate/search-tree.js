@@ -55,7 +55,7 @@ export class SearchTree {
     this.nodes.onclick = (/** @type {any} */ { target }) => {
       const node = target.closest("button");
       if (!node) return;
-      const [column, rank] = nodePlace(node);
+      const [column, rank] = stepAndRank(node);
       handlers.choose(column, rank);
     };
     this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
@@ -77,14 +77,14 @@ export class SearchTree {
     this.ranks = columns.length ? ranksUpTo(columns, this.chosen[0], this.chosen[1]) : [];
     this.draw(new CanvasPen(this.canvas, this.width, this.height), false);
     const focused = focusedIn(this.nodes);
-    const focusedPlace = this.nodes.contains(focused) ? nodePlace(focused) : null;
+    const focusedNode = this.nodes.contains(focused) ? stepAndRank(focused) : null;
     this.nodes.style.height = `${this.height}px`;
     this.nodes.replaceChildren(
       ...columns.flatMap((column, step) =>
         column.flatMap((text, rank) => (text.endedBefore ? [] : [this.makeNode(text, step, rank)])),
       ),
     );
-    if (focusedPlace) this.nodeAt(focusedPlace[0], focusedPlace[1])?.focus();
+    if (focusedNode) this.nodeAt(focusedNode[0], focusedNode[1])?.focus();
     this.element.classList.toggle("overflows", this.width > this.element.clientWidth);
     // a search that runs or goes on is followed; one that is done is read from its first word
     if (added) this.element.scrollLeft = searching || added === 1 ? this.element.scrollWidth : 0;
@@ -113,9 +113,9 @@ export class SearchTree {
 
   /** @param {Hypothesis} text @param {number} step @param {number} rank */
   makeNode(text, step, rank) {
-    const [column, place] = this.chosen;
+    const [column, chosenRank] = this.chosen;
     const classes = joinPresent(["node", this.ranks[step] === rank && "on", step < this.forced && "forced"]);
-    const current = step === column && rank === place;
+    const current = step === column && rank === chosenRank;
     const words = [
       h("span", { dir: "auto" }, this.wordOf(text)),
       h("small", {}, formatFixed(scoreOf(text, this.lengthPenalty), 2)),
@@ -124,7 +124,7 @@ export class SearchTree {
       class: classes,
       "aria-pressed": String(current),
       tabIndex: current ? 0 : -1,
-      "data-place": `${step} ${rank}`,
+      "data-node": `${step} ${rank}`,
     });
     Object.assign(node.style, {
       left: `${this.lefts[step]}px`,
@@ -136,20 +136,20 @@ export class SearchTree {
 
   /** @param {number} step @param {number} rank @returns {HTMLElement | null} */
   nodeAt(step, rank) {
-    return this.nodes.querySelector(`[data-place="${step} ${rank}"]`);
+    return this.nodes.querySelector(`[data-node="${step} ${rank}"]`);
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
     const target = /** @type {HTMLElement} */ (event.target);
-    if (!target.dataset.place) return;
-    const [step, rank] = nodePlace(target);
+    if (!target.dataset.node) return;
+    const [step, rank] = stepAndRank(target);
     const { columns } = this;
     const children = [...(columns[step + 1]?.keys() ?? [])].filter(
       (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].endedBefore,
     );
     /** @type {Record<string, () => (number | undefined)[]>} */
-    const places = {
+    const nodesByKey = {
       ArrowLeft: () => [step - 1, columns[step][rank].parent],
       ArrowRight: () => [step + 1, children[0]],
       ArrowUp: () => [step, rank - 1],
@@ -157,7 +157,7 @@ export class SearchTree {
       Home: () => [0, this.ranks[0]],
       End: () => [this.chosen[0], this.chosen[1]],
     };
-    const next = places[event.key]?.();
+    const next = nodesByKey[event.key]?.();
     if (!next) return;
     const node = this.nodeAt(Number(next[0]), Number(next[1]));
     node?.focus();
@@ -209,4 +209,4 @@ export class SearchTree {
 }
 
 /** @param {HTMLElement} node @returns {number[]} */
-const nodePlace = (node) => (node.dataset.place ?? "0 0").split(" ").map(Number);
+const stepAndRank = (node) => (node.dataset.node ?? "0 0").split(" ").map(Number);

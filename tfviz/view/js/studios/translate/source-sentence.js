@@ -11,11 +11,11 @@ const MAX_LETTERS = 4000; // only the beginning of a longer sentence is read
 
 /** A cache of the encoding of the last source sentence. @extends {EncodedText<Source>} */
 export class SourceSentence extends EncodedText {
-  /** @param {Tokenizer} tokenizer @param {TranslateDocument} document */
-  constructor(tokenizer, { source_end, max_source }) {
+  /** @param {Tokenizer} tokenizer @param {TranslateDocument} viewDocument */
+  constructor(tokenizer, { source_eos_ids: eosIds, max_source: maxSource }) {
     super(tokenizer);
-    this.end = source_end;
-    this.maxTokens = (max_source ?? Infinity) - source_end.length;
+    this.eosIds = eosIds;
+    this.maxTokens = (maxSource ?? Infinity) - eosIds.length;
   }
 
   /** @param {string} text */
@@ -27,7 +27,7 @@ export class SourceSentence extends EncodedText {
   encode(text) {
     try {
       const ids = this.tokenizer.encode(text.slice(0, MAX_LETTERS));
-      const read = [...ids.slice(0, this.maxTokens), ...this.end];
+      const read = [...ids.slice(0, this.maxTokens), ...this.eosIds];
       if (!read.length) return { text, ids: null, note: "type a sentence to translate" };
       return { text, ids: read, note: this.noteOn(text, ids) };
     } catch (error) {

@@ -20,14 +20,14 @@ export class SourceText {
   constructor(studio, changeText) {
     this.studio = studio;
     this.pieceCutter = new TextPieces(studio.tokenizers[0]);
-    this.editor = new TextEditor("Sentence", { typed: changeText, point: (place) => this.point(place) });
+    this.editor = new TextEditor("Sentence", { typed: changeText, point: (index) => this.point(index) });
     this.editor.element.classList.add("field");
   }
 
-  /** @param {number | null} place */
-  point(place) {
-    if (place === this.pointed) return;
-    this.pointed = place;
+  /** @param {number | null} index */
+  point(index) {
+    if (index === this.pointed) return;
+    this.pointed = index;
     this.studio.repoint();
   }
 
@@ -61,13 +61,13 @@ export class SourceText {
     const { pieces } = this;
     const { theme } = this.studio.frame;
     const count = shading?.grid.cols.length ?? 0;
-    const shade = (/** @type {number} */ place) => {
-      const { first, last } = pieces[place];
+    const shade = (/** @type {number} */ index) => {
+      const { first, last } = pieces[index];
       if (!shading || last < first || last >= count) return null;
       return shadeOf(theme, shading.grid, shading.row, first, last);
     };
-    const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
+    const index = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
     const tokens = pieces.map(({ text }) => ({ text }));
-    this.editor.show(tokens, shade, place);
+    this.editor.show(tokens, shade, index);
   }
 }

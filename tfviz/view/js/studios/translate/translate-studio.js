@@ -53,7 +53,7 @@ export class TranslateStudio extends Studio {
   /** @param {StudioArguments<TranslateDocument>} args */
   constructor(...args) {
     super(...args);
-    this.source = new SourceSentence(this.tokenizers[0], this.document);
+    this.source = new SourceSentence(this.tokenizers[0], this.viewDocument);
     this.searches = new SearchCache(this);
     this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
@@ -87,7 +87,7 @@ export class TranslateStudio extends Studio {
   }
 
   toggle() {
-    this.store.set({ steps: this.searching ? this.searched : this.document.max_tokens, ...NO_CHOICE });
+    this.store.set({ steps: this.searching ? this.searched : this.viewDocument.max_new_tokens, ...NO_CHOICE });
   }
 
   back() {
@@ -96,13 +96,13 @@ export class TranslateStudio extends Studio {
     store.set({ steps: Math.max(0, searched - 1), prefix: searched ? prefix : prefix.slice(0, -1), ...NO_CHOICE });
   }
 
-  /** Force a token at the chosen place, and continue the search from there. @param {number} token */
+  /** Force a token at the chosen position, and continue the search from there. @param {number} token */
   force(token) {
     if (!this.current) return;
-    const { search, text, place } = this.current;
-    const prefix = [...text.tokens.slice(0, place), token];
+    const { search, text, position } = this.current;
+    const prefix = [...text.tokens.slice(0, position), token];
     const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
-    const steps = search.done && this.columns.length === search.columns.length ? this.document.max_tokens : 0;
+    const steps = search.done && this.columns.length === search.columns.length ? this.viewDocument.max_new_tokens : 0;
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-MAX_FORCED), ...NO_CHOICE });
   }
 
@@ -162,14 +162,14 @@ export class TranslateStudio extends Studio {
   async readChosen(search, baseline) {
     const { chosen } = this;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : EMPTY_HYPOTHESIS;
-    const ended = text.ended || text.tokens.length >= this.document.max_tokens;
+    const ended = text.ended || text.tokens.length >= this.viewDocument.max_new_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
-    const base = baseline && (await baseline.reader.readText(read));
-    if (!answer || (baseline && !base) || this.stale) return null;
-    const unchosen = ended ? this.leastLikelyPlace(read, answer) : read.length;
-    const place = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
-    return { search, baseline, text, ended, read, answer, base, place };
+    const baselineOutput = baseline && (await baseline.reader.readText(read));
+    if (!answer || (baseline && !baselineOutput) || this.stale) return null;
+    const unchosen = ended ? this.leastLikelyPosition(read, answer) : read.length;
+    const position = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
+    return { search, baseline, text, ended, read, answer, baselineOutput, position };
   }
 
   /**
@@ -177,11 +177,13 @@ export class TranslateStudio extends Studio {
    * @param {number[]} read
    * @param {DecoderOutput} answer
    */
-  leastLikelyPlace(read, answer) {
-    const logs = read.map((id, place) => logProbabilities(answer.logitsAt(0, place), this.document.suppressed)[id]);
+  leastLikelyPosition(read, answer) {
+    const logs = read.map(
+      (id, position) => logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids)[id],
+    );
     const words = this.tokenizer.tokens(read).map((word) => /[\p{L}\p{N}]/u.test(word));
-    const places = [...read.keys()].filter((place) => words[place] || !words.includes(true));
-    return places.reduce((least, place) => (logs[place] < logs[least] ? place : least), places[0] ?? 0);
+    const positions = [...read.keys()].filter((position) => words[position] || !words.includes(true));
+    return positions.reduce((least, position) => (logs[position] < logs[least] ? position : least), positions[0] ?? 0);
   }
 
   /**
@@ -190,7 +192,7 @@ export class TranslateStudio extends Studio {
    * @param {boolean} [visible]
    */
   async searchOn(search, visible = true) {
-    const length = Math.min(this.document.max_tokens, search.prefix.length + this.store.get("steps"));
+    const length = Math.min(this.viewDocument.max_new_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const showProgress = (/** @type {boolean} */ searching) => {
       if (visible) this.setColumns(search.columns.slice(0, length), searching);
@@ -231,18 +233,18 @@ export class TranslateStudio extends Studio {
     return column < 0 ? null : [column, rank];
   }
 
-  /** Select a place of the translation, or deselect it. @param {number} place */
-  choosePlace(place) {
+  /** Select a position of the translation, or deselect it. @param {number} position */
+  choosePosition(position) {
     const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
-    const other = this.store.get("locked_rows")[0] !== place;
-    this.store.set(other ? { locked_rows: [place], mode, part: 0, direction: "from" } : { locked_rows: [] });
+    const other = this.store.get("locked_rows")[0] !== position;
+    this.store.set(other ? { locked_rows: [position], mode, part: 0, direction: "from" } : { locked_rows: [] });
   }
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
     if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
-    const target = this.tokenizer.tokens([this.document.begin, ...read]);
+    const target = this.tokenizer.tokens([this.viewDocument.bos_id, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
     /** @type {Record<string, string[][]>} */
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
@@ -272,9 +274,9 @@ export class TranslateStudio extends Studio {
     const { sourceText, translationText } = this.view;
     if (this.part === "encoder") return sourceText.row;
     const { pointed } = translationText;
-    const { place, read } = this.current;
+    const { position, read } = this.current;
     // the decoder's own heads look from a word that is written, those of the cross-attention for one to be written
-    return Math.min(pointed === null ? place : pointed + Number(this.part === "decoder"), read.length);
+    return Math.min(pointed === null ? position : pointed + Number(this.part === "decoder"), read.length);
   }
 
   /** The row of the chosen head's map that shades the texts. @returns {import("./source-text.js").Shading} */
@@ -314,19 +316,19 @@ export class TranslateStudio extends Studio {
     return sentence || super.describeHead(at);
   }
 
-  /** Describe the probability of the word at the place without a head. @param {HeadAddress} head */
+  /** Describe the probability of the word at the position without a head. @param {HeadAddress} head */
   describeAblation(head) {
     const { current } = this;
     const ids = this.source.latest?.ids;
     if (!current || !ids || this.searching) return "";
     const { read, text, answer } = current;
-    const place = this.part === "cross-attention" ? (this.row ?? current.place) : current.place;
+    const position = this.part === "cross-attention" ? (this.row ?? current.position) : current.position;
     const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, place), this.document.suppressed)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, place), this.document.suppressed);
-    const id = text.tokens[place] ?? topK(logs, 1)[0];
+      Math.exp(logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids)[id]);
+    const logs = logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids);
+    const id = text.tokens[position] ?? topK(logs, 1)[0];
     return this.ablation.describe(head, {
-      key: JSON.stringify([ids, read, place, id]),
+      key: JSON.stringify([ids, read, position, id]),
       name: tokenPhrase(this.tokenizer.tokens([id])[0]),
       probability: Math.exp(logs[id]),
       ask: async (edits) => {
@@ -340,7 +342,7 @@ export class TranslateStudio extends Studio {
     return this.current && this.view.next.panels;
   }
 
-  /** Make tables of the alternatives at the chosen place and of the texts of the search. */
+  /** Make tables of the alternatives at the chosen position and of the texts of the search. */
   tables() {
     return this.current ? [...super.tables(), this.view.texts.table] : [];
   }
@@ -351,7 +353,11 @@ export class TranslateStudio extends Studio {
     const { element } = translationText;
     const sentence = sourceText.editor.element;
     const { theme } = this.frame;
-    const rows = next.words.map(({ name, probability, other }) => ({ name: quoted(name, 14), probability, other }));
+    const rows = next.words.map(({ name, probability, baseline }) => ({
+      name: quoted(name, 14),
+      probability,
+      baseline,
+    }));
     return stacked([
       textDrawing(sentence, sentence.querySelectorAll(".token")),
       textDrawing(element, element.querySelectorAll(".word")),

@@ -9,7 +9,7 @@ import { LruCache } from "../lru-cache.js";
 /**
  * The outputs of the decoder for some texts.
  * @typedef {object} DecoderOutput
- * @property {(text: number, place: number) => Float32Array} logitsAt the logits of what stands at a place
+ * @property {(text: number, position: number) => Float32Array} logitsAt the logits of what stands at a position
  * @property {Record<string, Pattern[]>} patterns
  * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
  */
@@ -26,13 +26,13 @@ export class TranslationReader {
   /**
    * @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed
    * @param {number[]} source
-   * @param {number} begin the id of the beginning
+   * @param {number} bosId the id of the beginning
    * @param {number} vocabSize of the target
    */
-  constructor(ask, source, begin, vocabSize) {
+  constructor(ask, source, bosId, vocabSize) {
     this.ask = ask;
     this.source = source;
-    this.begin = begin;
+    this.bosId = bosId;
     this.vocabSize = vocabSize;
   }
 
@@ -53,7 +53,7 @@ export class TranslationReader {
     if (!memory) return null;
     const target = {
       shape: [texts.length, texts[0].length + 1],
-      data: texts.flatMap((tokens) => [this.begin, ...tokens]),
+      data: texts.flatMap((tokens) => [this.bosId, ...tokens]),
     };
     const result = await this.ask(
       "decode",
@@ -62,9 +62,9 @@ export class TranslationReader {
     );
     if (!result) return null;
     const { shape, data } = cutTo(result.outputs.logits, this.vocabSize);
-    /** @param {number} text @param {number} place */
-    const logitsAt = (text, place) =>
-      data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
+    /** @param {number} text @param {number} position */
+    const logitsAt = (text, position) =>
+      data.subarray((text * shape[1] + position) * shape[2], (text * shape[1] + position + 1) * shape[2]);
     return { logitsAt, patterns: result.patterns, encoderPatterns: memory.patterns };
   }
 
@@ -84,7 +84,7 @@ export class TranslationSearch {
   /**
    * @param {TranslationReader} reader
    * @param {number[]} prefix the tokens that a text has to begin with
-   * @param {{ numBeams: number, lengthPenalty: number, end: number, suppressed: number[], max_tokens: number }} options
+   * @param {{ numBeams: number, lengthPenalty: number, eosId: number, suppressedIds: number[], maxNewTokens: number }} options
    */
   constructor(reader, prefix, options) {
     this.reader = reader;
@@ -94,7 +94,7 @@ export class TranslationSearch {
 
   get done() {
     const { columns, options } = this;
-    return columns.length >= options.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
+    return columns.length >= options.maxNewTokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
   }
 
   /** Return the log-probabilities of the next token of each text that goes on. @param {Hypothesis[]} texts */
@@ -104,7 +104,7 @@ export class TranslationSearch {
     if (!result) return null;
     let next = 0;
     return texts.map(({ ended, tokens }) =>
-      ended ? null : logProbabilities(result.logitsAt(next++, tokens.length), this.options.suppressed),
+      ended ? null : logProbabilities(result.logitsAt(next++, tokens.length), this.options.suppressedIds),
     );
   }
 
@@ -119,7 +119,7 @@ export class TranslationSearch {
     columns.push(
       token === undefined
         ? nextHypotheses(texts, logs, options)
-        : [extendedHypothesis(texts[0], 0, token, logs[0]?.[token] ?? NaN, options.end)],
+        : [extendedHypothesis(texts[0], 0, token, logs[0]?.[token] ?? NaN, options.eosId)],
     );
     return true;
   }

@@ -1,8 +1,8 @@
-// A component that shows a translation. Each word is a button, which selects its place to show alternatives and
+// A component that shows a translation. Each word is a button, which selects its position to show alternatives and
 // attention.
 
 import { focusedIn, h } from "../../base/elements.js";
-import { consume, followPointer, placeAfterKey } from "../../base/events.js";
+import { consume, followPointer, indexAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
 import { clamp } from "../../base/numbers.js";
 import { isSpecial, tokenPhrase } from "../../base/token-names.js";
@@ -15,16 +15,16 @@ import { pieceText, shadeOf, spaceSeparated } from "../text/token-text.js";
 
 /** A row of buttons for the words of a translation. */
 export class TranslationText {
-  /** @type {number | null} the place of the word under the pointer */
+  /** @type {number | null} the position of the word under the pointer */
   pointed = null;
 
-  /** @param {Tokenizer} tokenizer @param {{ choose(place: number): void, point(): void }} handlers */
+  /** @param {Tokenizer} tokenizer @param {{ choose(position: number): void, point(): void }} handlers */
   constructor(tokenizer, { choose, point }) {
     this.tokenizer = tokenizer;
     this.choose = choose;
-    const pointAt = (/** @type {number | null} */ place) => {
-      if (place === this.pointed) return;
-      this.pointed = place;
+    const pointAt = (/** @type {number | null} */ position) => {
+      if (position === this.pointed) return;
+      this.pointed = position;
       point();
     };
     this.element = h("p", {
@@ -33,34 +33,34 @@ export class TranslationText {
       "aria-label": "the translation: choose a word",
       dir: "auto",
       tabIndex: -1,
-      onclick: (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place)),
+      onclick: (/** @type {any} */ { target }) => target.dataset.position && choose(Number(target.dataset.position)),
       onkeydown: (event) => this.press(event),
     });
     followPointer(
       this.element,
-      ({ target }) => pointAt(placeOf(target)),
+      ({ target }) => pointAt(positionOf(target)),
       () => pointAt(null),
     );
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const place = Number(/** @type {HTMLElement} */ (event.target).dataset.place);
+    const position = Number(/** @type {HTMLElement} */ (event.target).dataset.position);
     const last = this.element.children.length - 1;
-    const next = placeAfterKey(event.key, place, last);
+    const next = indexAfterKey(event.key, position, last);
     if (next !== undefined) this.wordAt(clamp(next, 0, last)).focus();
-    else if (event.key === "Enter" || event.key === " ") this.choose(place);
+    else if (event.key === "Enter" || event.key === " ") this.choose(position);
     else return;
     consume(event);
   }
 
-  /** @param {number} place */
-  wordAt(place) {
-    return /** @type {HTMLElement} */ (this.element.children[place]);
+  /** @param {number} position */
+  wordAt(position) {
+    return /** @type {HTMLElement} */ (this.element.children[position]);
   }
 
   /** @param {SearchState} current @param {number} forced how many words the reader asked for */
-  show({ text, ended, place }, forced) {
+  show({ text, ended, position }, forced) {
     const { element, tokenizer } = this;
     const words = [...text.tokens.map((id) => pieceText(tokenizer, id).replace(/\n/g, "⏎")), ...(ended ? [] : [" …"])];
     const apart = spaceSeparated(tokenizer);
@@ -72,36 +72,36 @@ export class TranslationText {
           "word",
           "new",
           at < forced && "forced",
-          at === place && "picked",
+          at === position && "picked",
           isSpecial(word) && "special",
         ]);
         const properties = {
           class: classes,
           role: "option",
-          "aria-selected": String(at === place),
-          tabIndex: at === place ? 0 : -1,
-          "data-place": at,
+          "aria-selected": String(at === position),
+          tabIndex: at === position ? 0 : -1,
+          "data-position": at,
         };
         if (isSpecial(word)) return [h("span", properties, tokenPhrase(word)), ...(apart ? [" "] : [])];
         const lead = word.slice(0, word.length - word.trimStart().length); // it is not shaded
         return [at && !apart ? lead : "", h("span", properties, word.slice(lead.length)), ...(apart ? [" "] : [])];
       }),
     );
-    if (focused) this.wordAt(place).focus();
+    if (focused) this.wordAt(position).focus();
   }
 
   /**
    * Shade the words by a row of the decoder's own map, whose first key is the beginning, and mark the word that looks.
    * @param {Theme} theme
    * @param {Shading} shading
-   * @param {number | null} from the place of the word
+   * @param {number | null} from the position of the word
    */
   shade(theme, shading, from) {
     for (const word of /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".word"))) {
-      const place = Number(word.dataset.place);
-      const exists = shading && place + 1 < shading.grid.cols.length && place + 1 <= shading.row;
-      const colours = exists ? shadeOf(theme, shading.grid, shading.row, place + 1, place + 1) : null;
-      word.classList.toggle("from", place === from);
+      const position = Number(word.dataset.position);
+      const exists = shading && position + 1 < shading.grid.cols.length && position + 1 <= shading.row;
+      const colours = exists ? shadeOf(theme, shading.grid, shading.row, position + 1, position + 1) : null;
+      word.classList.toggle("from", position === from);
       word.style.background = colours?.background ?? "";
       word.style.color = colours?.ink ?? "";
     }
@@ -109,7 +109,7 @@ export class TranslationText {
 }
 
 /** @param {EventTarget | null} target @returns {number | null} */
-function placeOf(target) {
-  const { place } = /** @type {HTMLElement} */ (target).dataset;
-  return place === undefined ? null : Number(place);
+function positionOf(target) {
+  const { position } = /** @type {HTMLElement} */ (target).dataset;
+  return position === undefined ? null : Number(position);
 }

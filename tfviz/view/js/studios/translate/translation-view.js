@@ -23,9 +23,9 @@ import { TranslationText } from "./translation-text.js";
  * @property {Hypothesis} text the selected text
  * @property {boolean} ended
  * @property {number[]} read its tokens that the decoder has read
- * @property {number} place of the word that is chosen
+ * @property {number} position of the word that is chosen
  * @property {DecoderOutput} answer
- * @property {DecoderOutput | null} base the decoder's output with all heads on
+ * @property {DecoderOutput | null} baselineOutput the decoder's output with all heads on
  */
 
 export const NO_CHOICE = { node: null, ...NO_LOCKS }; // nothing chosen
@@ -38,21 +38,21 @@ export class TranslationView {
   /** @param {TranslateStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    const { store, tokenizer, document } = studio;
+    const { store, tokenizer, viewDocument } = studio;
     const changeSentence = (/** @type {string} */ sentence) =>
       store.set({ sentence, prefix: [], forced: [], ...NO_CHOICE });
     this.sourceText = new SourceText(studio, changeSentence);
     this.translationText = new TranslationText(tokenizer, {
-      choose: (place) => studio.choosePlace(place),
+      choose: (position) => studio.choosePosition(position),
       point: () => studio.repoint(),
     });
-    this.cost = h("p", { class: "cost" });
+    this.probability = h("p", { class: "metric" });
     this.runButton = button("▶ Translate", () => studio.toggle(), {
       title: "to the end, or stop (Alt+R)",
       class: "primary",
     });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
-    this.next = new NextWords(tokenizer, document.suppressed, (id) => studio.force(id));
+    this.next = new NextWords(tokenizer, viewDocument.suppressed_ids, (id) => studio.force(id));
     this.controls = this.makeControls();
     const choose = (/** @type {number} */ column, /** @type {number} */ rank) =>
       store.set({ ...NO_CHOICE, node: [column, rank] });
@@ -70,10 +70,17 @@ export class TranslationView {
     const steps = [this.runButton, stepButton, backButton, resetButton];
     const buttons = h("div", { class: "row steps", role: "group", "aria-label": "Search" }, ...steps);
     const title = h("h4", {}, "Its translation");
-    return [this.sourceText.editor.element, buttons, title, this.translationText.element, this.cost, this.forced];
+    return [
+      this.sourceText.editor.element,
+      buttons,
+      title,
+      this.translationText.element,
+      this.probability,
+      this.forced,
+    ];
   }
 
-  /** Make the part with the alternatives at a place and the controls of the search. */
+  /** Make the part with the alternatives at a position and the controls of the search. */
   nextParts() {
     return [this.next.element, this.controls.num_beams.element, this.controls.length_penalty.element];
   }
@@ -93,8 +100,8 @@ export class TranslationView {
 
   /** @returns {Record<"num_beams" | "length_penalty", SliderControl>} */
   makeControls() {
-    const { store, document } = this.studio;
-    const { max_num_beams, max_length_penalty } = document;
+    const { store, viewDocument } = this.studio;
+    const { max_num_beams, max_length_penalty } = viewDocument;
     const control = (
       /** @type {string} */ name,
       /** @type {"num_beams" | "length_penalty"} */ key,
@@ -150,7 +157,7 @@ export class TranslationView {
     this.showTree();
     this.translationText.show(current, store.get("prefix").length);
     this.next.show(current);
-    this.showCost(current);
+    this.showProbability(current);
     this.texts.show(columns, current.text.tokens, store.get("length_penalty"));
     this.showForced();
   }
@@ -163,20 +170,25 @@ export class TranslationView {
   }
 
   /** Show the probability of the text, and what it would be with all heads on. @param {SearchState} current */
-  showCost(current) {
+  showProbability(current) {
     const { sum, tokens } = current.text;
-    const what = tokens.at(-1) === this.studio.document.end ? "the whole text" : "the text so far";
+    const what = tokens.at(-1) === this.studio.viewDocument.eos_id ? "the whole text" : "the text so far";
     const now = `Probability of ${what}: ${percent(Math.exp(sum)).replace(" ", "\u00a0")}`;
     const score = formatFixed(scoreOf(current.text, this.studio.store.get("length_penalty")), 2);
     const probability = `${now}${this.comparison(current)}.`;
-    this.cost.textContent = tokens.length ? `${probability} Score (log-probability ÷ length penalty): ${score}.` : "";
-    this.cost.title = "the probability of all of them, one after another: the product of each word's own";
+    this.probability.textContent = tokens.length
+      ? `${probability} Score (log-probability ÷ length penalty): ${score}.`
+      : "";
+    this.probability.title = "the probability of all of them, one after another: the product of each word's own";
   }
 
-  /** Compare with all heads on: the cost of the text, and the translation. @param {SearchState} current */
-  comparison({ text: { tokens }, base, baseline }) {
-    if (!base || !baseline) return "";
-    const sum = tokens.reduce((all, id, place) => all + logProbabilities(base.logitsAt(0, place))[id], 0);
+  /** Compare with all heads on: the probability of the text, and the translation. @param {SearchState} current */
+  comparison({ text: { tokens }, baselineOutput, baseline }) {
+    if (!baselineOutput || !baseline) return "";
+    const sum = tokens.reduce(
+      (all, id, position) => all + logProbabilities(baselineOutput.logitsAt(0, position))[id],
+      0,
+    );
     const [best] = baseline.columns[Math.min(this.studio.columns.length, baseline.columns.length) - 1];
     const same = String(best.tokens) === String(tokens);
     const text = same ? "the same text" : `it writes ${this.texts.quote(best.tokens)}`;
@@ -184,14 +196,14 @@ export class TranslationView {
   }
 
   showForced() {
-    const { store, document } = this.studio;
+    const { store, viewDocument } = this.studio;
     const prefix = String(store.get("prefix"));
     const forced = store.get("forced");
     this.forced.hidden = !forced.length;
     this.forced.replaceChildren(
       note("Forced"),
       ...[[], ...forced].map((tokens) => {
-        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: document.max_tokens });
+        const onclick = () => store.set({ ...NO_CHOICE, prefix: tokens, steps: viewDocument.max_new_tokens });
         const name = tokens.length ? `${this.texts.quote(tokens)} …` : "nothing";
         return button(name, onclick, { "aria-pressed": String(String(tokens) === prefix) });
       }),

@@ -16,11 +16,11 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {number} vocabSize tokens of the vocabulary
  * @property {Float32Array} logits after every token; of a kernel after the last only
  * @property {Record<string, Pattern[]>} patterns
- * @property {Float32Array | null} unedited the logits with all heads on, where some are off
- * @property {number} [cost] nats a token
- * @property {number} [costUnedited] the same with all heads on
- * @property {number[]} [costs] nats of each token after the first
- * @property {number[]} [costsUnedited] the same with all heads on
+ * @property {Float32Array | null} baseline the logits with all heads on, where some are off
+ * @property {number} [loss] nats a token
+ * @property {number} [baselineLoss] the same with all heads on
+ * @property {number[]} [losses] nats of each token after the first
+ * @property {number[]} [baselineLosses] the same with all heads on
  */
 
 /** A reader that runs a studio's language model and caches its results. */
@@ -31,7 +31,7 @@ export class LanguageModelReader {
   /** @type {Answer | null} the answer whose keys and values the engine has */
   cachedAnswer = null;
   /** @type {Record<string, any>} outputs with all heads on, of the last text */
-  uneditedOutputs = {};
+  baselineOutputs = {};
 
   /**
    * @param {Run} run
@@ -64,17 +64,17 @@ export class LanguageModelReader {
   async ask(ids, edits, key) {
     const requestNumber = ++this.requestNumber;
     const inputs = { ids: { shape: [1, ids.length], data: ids } };
-    const [result, unedited] = await Promise.all([
+    const [result, baseline] = await Promise.all([
       this.run("read", "read", inputs, { edits, capture: true, cache: CACHE_NAMES }),
-      edits.length ? this.unedited(ids, inputs) : null,
+      edits.length ? this.readBaseline(ids, inputs) : null,
     ]);
-    if (!result || (edits.length && !unedited)) return null;
+    if (!result || (edits.length && !baseline)) return null;
     const { data: logits, shape } = cutTo(result.outputs.logits, this.vocabSize);
-    const cost = result.outputs.cost?.data[0];
+    const loss = result.outputs.loss?.data[0];
     const vocabSize = Number(shape.at(-1));
-    const all = unedited && {
-      unedited: cutTo(unedited.logits, this.vocabSize).data,
-      costUnedited: unedited.cost?.data[0],
+    const all = baseline && {
+      baseline: cutTo(baseline.logits, this.vocabSize).data,
+      baselineLoss: baseline.loss?.data[0],
     };
     const answer = {
       key,
@@ -83,24 +83,24 @@ export class LanguageModelReader {
       vocabSize,
       logits,
       patterns: result.patterns,
-      cost,
-      unedited: null,
+      loss,
+      baseline: null,
       ...all,
     };
-    if (!edits.length) this.uneditedOutputs = { [key]: result.outputs };
+    if (!edits.length) this.baselineOutputs = { [key]: result.outputs };
     if (requestNumber === this.requestNumber) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
     return answer;
   }
 
   /** @param {number[]} ids @param {Record<string, any>} inputs */
-  async unedited(ids, inputs) {
+  async readBaseline(ids, inputs) {
     const key = readingKey(ids, []);
-    if (!this.uneditedOutputs[key]) {
-      const result = await this.run("whole", "read", inputs, {});
+    if (!this.baselineOutputs[key]) {
+      const result = await this.run("baseline", "read", inputs, {});
       if (!result) return null;
-      this.uneditedOutputs = { [key]: result.outputs };
+      this.baselineOutputs = { [key]: result.outputs };
     }
-    return this.uneditedOutputs[key];
+    return this.baselineOutputs[key];
   }
 
   /**
@@ -135,7 +135,7 @@ export class LanguageModelReader {
       vocabSize: answer.vocabSize,
       logits,
       patterns,
-      unedited: null,
+      baseline: null,
     };
     if (requestNumber === this.requestNumber) this.cachedAnswer = next;
     return next;

@@ -22,7 +22,7 @@ const MAX_ENDING = 12; // letters of the text that are quoted
 
 /** A list of next tokens with their probabilities, which are appended to the text when they are pressed. */
 export class NextTokens {
-  /** @type {{ id: number, name: string, probability: number, unfiltered: number, other: number | null }[]} the likeliest */
+  /** @type {{ id: number, name: string, probability: number, unfiltered: number, baseline: number | null }[]} the likeliest */
   tokens = [];
   /** The text that they follow, in words. */
   about = "";
@@ -68,20 +68,20 @@ export class NextTokens {
 
   /** @param {Answer} answer */
   show(answer) {
-    const { logits, vocabSize, unedited } = answer;
+    const { logits, vocabSize, baseline } = answer;
     const { temperature } = this.sampler;
     const last = lastOf(logits, vocabSize);
     const distribution = probabilities(last, this.sampler);
     const unfiltered = probabilities(last, { temperature });
-    const lastUnedited = unedited && lastOf(unedited, vocabSize); // with all heads on
-    const others = lastUnedited && probabilities(lastUnedited, { temperature });
+    const lastBaseline = baseline && lastOf(baseline, vocabSize); // with all heads on
+    const others = lastBaseline && probabilities(lastBaseline, { temperature });
     this.order = topK(last, MAX_BARS);
-    const [favourite] = topK(lastUnedited ?? last, 1);
+    const [favourite] = topK(lastBaseline ?? last, 1);
     if (!this.order.includes(favourite)) this.order.splice(-1, 1, favourite);
     this.unfiltered = unfiltered;
     this.candidates = distribution.filter((probability) => probability > 0).length;
     this.about = `After ${quotedExcerpt(this.tokenizer.decode(answer.ids), MAX_ENDING, "end")}`;
-    if (unedited) this.about += "; line: all heads on";
+    if (baseline) this.about += "; line: all heads on";
     const sameText = String(answer.ids) === this.textKey;
     const orderBefore = String(this.tokens.map(({ id }) => id));
     this.textKey = String(answer.ids);
@@ -90,7 +90,7 @@ export class NextTokens {
       name: this.tokenizer.tokens([id])[0],
       probability: distribution[id],
       unfiltered: unfiltered[id],
-      other: others ? others[id] : null,
+      baseline: others ? others[id] : null,
     }));
     if (sameText && String(this.order) !== orderBefore) animateReorder(this.rows, () => this.draw());
     else this.draw();
@@ -99,25 +99,25 @@ export class NextTokens {
   draw() {
     const focused = [...this.rows.querySelectorAll("button")].indexOf(focusedIn(this.rows));
     const rows = bars(
-      this.tokens.map(({ id, name, probability, unfiltered, other }) => ({
+      this.tokens.map(({ id, name, probability, unfiltered, baseline }) => ({
         name: label(name, 14),
         probability,
         pale: probability === unfiltered ? null : unfiltered,
-        other,
+        baseline,
         title: "press to take it",
         onclick: () => this.take(id),
       })),
     );
     rows.forEach((row, i) => (row.dataset.id = String(this.tokens[i].id)));
-    const place = Math.min(this.candidates, rows.length);
-    this.line.show(place, rows.length, this.cutName);
+    const cutoff = Math.min(this.candidates, rows.length);
+    this.line.show(cutoff, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;
     // The line stays in the document: removing it would end a drag.
     const { element } = this.line;
     if (!element.isConnected) this.rows.replaceChildren(element);
     for (const row of [...this.rows.children]) if (row !== element) row.remove();
-    element.before(...rows.slice(0, place));
-    element.after(...rows.slice(place));
+    element.before(...rows.slice(0, cutoff));
+    element.after(...rows.slice(cutoff));
     this.note.textContent = this.about;
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
@@ -151,8 +151,8 @@ export class NextTokens {
 
   /** @param {number} id */
   buttonOf(id) {
-    const place = this.tokens.findIndex((bar) => bar.id === id);
-    return place < 0 ? this.rows : this.rows.querySelectorAll("button")[place];
+    const index = this.tokens.findIndex((bar) => bar.id === id);
+    return index < 0 ? this.rows : this.rows.querySelectorAll("button")[index];
   }
 
   get panels() {

@@ -6,11 +6,11 @@ import { clamp } from "../../base/numbers.js";
 
 /** A draggable line between the bars that are kept and the others. */
 export class ThresholdLine {
-  /** @param {{ name: string, cut: (place: number) => void }} handlers cut: called with the number of bars to keep */
+  /** @param {{ name: string, cut: (cutoff: number) => void }} handlers cut: called with the number of bars to keep */
   constructor({ name, cut }) {
     this.cut = cut;
     this.count = 0;
-    this.place = 0;
+    this.cutoff = 0;
     this.words = h("span", {});
     this.element = h(
       "div",
@@ -22,31 +22,31 @@ export class ThresholdLine {
   }
 
   /**
-   * @param {number} place of the bars that stand there
+   * @param {number} cutoff of the bars that stand there
    * @param {number} count
    * @param {string} words
    */
-  show(place, count, words) {
-    Object.assign(this, { place, count });
+  show(cutoff, count, words) {
+    Object.assign(this, { cutoff, count });
     this.words.textContent = words;
     this.element.setAttribute("aria-valuemax", String(count));
-    this.element.setAttribute("aria-valuenow", String(place));
+    this.element.setAttribute("aria-valuenow", String(cutoff));
     this.element.setAttribute("aria-valuetext", words);
   }
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const { place, count } = this;
+    const { cutoff, count } = this;
     /** @type {Record<string, number>} */
-    const places = {
-      ArrowUp: place - 1,
-      ArrowLeft: place - 1,
-      ArrowDown: place + 1,
-      ArrowRight: place + 1,
+    const cutoffs = {
+      ArrowUp: cutoff - 1,
+      ArrowLeft: cutoff - 1,
+      ArrowDown: cutoff + 1,
+      ArrowRight: cutoff + 1,
       Home: 1,
       End: count,
     };
-    const to = places[event.key];
+    const to = cutoffs[event.key];
     if (to === undefined) return;
     this.cut(clamp(to, 1, count));
     consume(event);
@@ -60,11 +60,11 @@ export class ThresholdLine {
     element.focus();
     element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
       const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".bar-row")];
-      const place = rows.filter((row) => {
+      const cutoff = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
         return top + height / 2 < clientY;
       }).length;
-      if (Math.max(1, place) !== this.place) this.cut(Math.max(1, place));
+      if (Math.max(1, cutoff) !== this.cutoff) this.cut(Math.max(1, cutoff));
     };
     element.onpointerup = () => {
       element.onpointermove = null;

@@ -14,7 +14,7 @@ import { joinPresent } from "../small-elements.js";
 import { Prompt } from "../text/prompt.js";
 import { Studio } from "../studio.js";
 import { lineDrawing, stacked, textDrawing } from "../text/text-drawing.js";
-import { TextCost } from "./text-cost.js";
+import { TextLoss } from "./text-loss.js";
 import { pieceText, spaceSeparated } from "../text/token-text.js";
 import { TokenTree } from "./token-tree.js";
 import { writeExamples } from "../examples.js";
@@ -66,16 +66,16 @@ export class WriteStudio extends Studio {
   /** @param {StudioArguments<WriteDocument>} args */
   constructor(...args) {
     super(...args);
-    const { document, tokenizer } = this;
-    this.prompt = new Prompt(tokenizer, document.context);
+    const { viewDocument, tokenizer } = this;
+    this.prompt = new Prompt(tokenizer, viewDocument.context);
     this.text = new WriteText(this);
     this.reader = new LanguageModelReader((...call) => this.run(...call), {
-      steps: Boolean(document.programs?.step),
-      context: document.context,
+      steps: Boolean(viewDocument.programs?.step),
+      context: viewDocument.context,
       vocabSize: tokenizer.size,
     });
     this.loop = new WritingLoop(this);
-    this.textCost = new TextCost(this);
+    this.textLoss = new TextLoss(this);
     this.buildPanes({
       textTitle: "The text",
       text: this.buildText(),
@@ -107,8 +107,8 @@ export class WriteStudio extends Studio {
     const { unit } = this;
     const step = button(`One ${unit}`, () => this.loop.write(), { title: `write one ${unit} (Alt+S)` });
     const back = button("Back", () => this.path.back(), { title: `take the last ${unit} back (Alt+B)` });
-    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textCost.line);
-    return [this.text.editor.element, buttons, this.textCost.bars.element, this.branches.element];
+    const buttons = h("div", { class: "row" }, this.runButton, step, back, this.textLoss.line);
+    return [this.text.editor.element, buttons, this.textLoss.bars.element, this.branches.element];
   }
 
   /** Make the list of next tokens and the controls of the sampler. */
@@ -162,7 +162,7 @@ export class WriteStudio extends Studio {
     const prompt = this.readPrompt.ids;
     if (!prompt) return null;
     const all = [...prompt, ...this.path.tokens];
-    const ids = all.slice(contextStart(prompt.length, all.length, this.document.context));
+    const ids = all.slice(contextStart(prompt.length, all.length, this.viewDocument.context));
     const { edits } = this;
     return { ids, key: readingKey(ids, edits), off: edits.length };
   }
@@ -179,7 +179,7 @@ export class WriteStudio extends Studio {
     if (!(await this.answerTo(input))) return;
     const { ids, cut } = this.readPrompt;
     const isCut = cut || input.ids.length < (ids?.length ?? 0) + this.path.tokens.length;
-    const limit = formatCount(this.document.context, this.unit);
+    const limit = formatCount(this.viewDocument.context, this.unit);
     this.announce(isCut ? `longer than the ${limit} that the model reads: it does not see the grey part` : "");
     try {
       if (this.answer) this.show(this.answer);
@@ -207,7 +207,7 @@ export class WriteStudio extends Studio {
     await this.session.ready.catch(() => {}); // a failure is announced by the session
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
-    this.textCost.readingTime = performance.now() - started;
+    this.textLoss.readingTime = performance.now() - started;
     if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
     this.answer = answer;
     this.answerInput = input;
@@ -217,12 +217,12 @@ export class WriteStudio extends Studio {
   /** @param {Answer} answer */
   show(answer) {
     this.next.show(answer);
-    this.textCost.show(answer, this.answerInput?.off ?? 0);
+    this.textLoss.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
     if (this.mappedAnswer !== answer) {
       const words = this.tokenizer.tokens(answer.ids);
       this.mappedAnswer = answer;
-      this.textCost.withoutHeads.clear();
+      this.textLoss.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
     this.text.show();
@@ -245,9 +245,9 @@ export class WriteStudio extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  /** @param {HeadAddress} place */
-  describeAblation(place) {
-    return this.textCost.describeWithout(place);
+  /** @param {HeadAddress} address */
+  describeAblation(address) {
+    return this.textLoss.describeWithout(address);
   }
 
   panels() {
@@ -258,7 +258,7 @@ export class WriteStudio extends Studio {
   get drawing() {
     const { frame, heads, next, text } = this;
     const { element } = text.editor;
-    const off = heads.places.filter((place) => heads.isOff(place));
+    const off = heads.addresses.filter((address) => heads.isOff(address));
     const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && formatCount(off.length, "head");
     const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
     const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];

@@ -21,18 +21,18 @@ export class WriteText {
     this.pieceCutter = new TextPieces(studio.tokenizer);
     this.editor = new TextEditor("The text: type anywhere in it", {
       typed: (text) => studio.beginWith(text),
-      point: (place) => this.point(place),
+      point: (index) => this.point(index),
     });
   }
 
-  /** Point at a piece: its row shades the text and is marked in each map. @param {number | null} place */
-  point(place) {
-    if (place === this.pointed) return;
-    this.pointed = place;
+  /** Point at a piece: its row shades the text and is marked in each map. @param {number | null} index */
+  point(index) {
+    if (index === this.pointed) return;
+    this.pointed = index;
     if (!this.studio.answer) return;
     this.show();
     this.studio.showModel();
-    this.studio.textCost.bars.describe(this.row);
+    this.studio.textLoss.bars.describe(this.row);
   }
 
   get pieces() {
@@ -53,22 +53,22 @@ export class WriteText {
    * @param {boolean} isCurrent whether the model has read them; until then bars stay
    */
   tokensFrom(pieces, isCurrent) {
-    const { answer, readPrompt, textCost } = this.studio;
+    const { answer, readPrompt, textLoss: textLoss } = this.studio;
     const isRead = readPrompt.ids !== null; // else the prompt is one piece
     return pieces.map(({ text, written, first, last, word }) => ({
       text,
       sign: isRead || written ? signOf(text, word) : "",
       kind: joinPresent([written && "written", answer && last < 0 && "past"]),
-      ...(isCurrent && textCost.bars.heightsOf({ first, last })),
+      ...(isCurrent && textLoss.bars.heightsOf({ first, last })),
     }));
   }
 
   /** @param {{ text: string }[]} tokens */
   setClasses(tokens) {
     const { classList } = this.editor.element;
-    const { costs } = this.studio.textCost.bars;
-    classList.toggle("costed", costs !== null);
-    classList.toggle("compared", Boolean(costs?.unedited));
+    const { losses } = this.studio.textLoss.bars;
+    classList.toggle("losses", losses !== null);
+    classList.toggle("with-baseline", Boolean(losses?.baseline));
     classList.toggle("short", tokens.reduce((sum, { text }) => sum + text.length, 0) <= SHORT);
   }
 
@@ -78,17 +78,17 @@ export class WriteText {
     const isCurrent = answer !== null && answerInput?.key === currentInput?.key;
     const from = isCurrent ? this.row : null;
     const grid = heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
-    const shade = (/** @type {number} */ place) => {
-      const { first, last } = pieces[place];
+    const shade = (/** @type {number} */ index) => {
+      const { first, last } = pieces[index];
       if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
       return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
     };
     const tokens = this.tokensFrom(pieces, isCurrent);
     const longer = tokens.length > editor.tokens.length;
     this.setClasses(tokens);
-    const place = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
-    editor.show(tokens, isCurrent ? shade : null, place);
-    this.studio.arcs?.show(editor.spanOf(place), editor.shadedPieces, frame.theme);
+    const index = from === null ? null : pieces.findIndex(({ first, last }) => first <= from && from <= last);
+    editor.show(tokens, isCurrent ? shade : null, index);
+    this.studio.arcs?.show(editor.spanOf(index), editor.shadedPieces, frame.theme);
     if (longer && loop.running) editor.scrollToEnd();
   }
 }

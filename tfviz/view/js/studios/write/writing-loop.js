@@ -58,7 +58,7 @@ export class WritingLoop {
   }
 
   /** Start or stop the loop. All tokens of one run are a single step for Undo. */
-  async toggle(maxTokens = this.studio.document.max_tokens, isDone = () => false) {
+  async toggle(maxTokens = this.studio.viewDocument.max_new_tokens, isDone = () => false) {
     const { studio } = this;
     this.running = !this.running;
     if (!this.running) return;
@@ -75,14 +75,14 @@ export class WritingLoop {
    */
   async writeOn(maxTokens, isDone) {
     const { studio } = this;
-    const { max_tokens } = studio.document;
+    const { max_new_tokens: maxNewTokens } = studio.viewDocument;
     const end = studio.path.tokens.length + maxTokens;
     while (this.running && !studio.frame.closed && studio.path.tokens.length < end && !isDone()) {
       const before = studio.currentInput?.key;
       if (!(await this.write()) && studio.currentInput?.key === before) break; // it cannot continue, and the reason is announced
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (maxTokens === max_tokens && studio.path.tokens.length >= end) {
+    if (maxTokens === maxNewTokens && studio.path.tokens.length >= end) {
       await studio.refresh(); // which would clear what is announced before
       studio.announce(`stopped after ${formatCount(maxTokens, studio.unit)}: press “Write on” for more`);
     }

@@ -1,4 +1,4 @@
-"""The bars under the text of `view.write` in Chromium, offline: what each token costs the model."""
+"""The bars under the text of `view.write` in Chromium, offline: the loss of each token."""
 
 import io
 import math
@@ -22,7 +22,7 @@ HEIGHTS = """name => [...document.querySelector('.tfviz').shadowRoot.querySelect
     .map((token) => parseFloat(token.style.getPropertyValue(name)))"""
 
 
-def costs(model, edit=None):
+def losses(model, edit=None):
     ids = TOKENIZER.encode(PROMPT)
     with torch.no_grad(), look.capture(model, edit=edit or {}):
         return functional.cross_entropy(model(ids[None])[0, :-1], ids[1:], reduction="none")
@@ -33,24 +33,24 @@ def heights(page, name="--bar"):
 
 
 def as_heights(values, *others):
-    """Of the largest, or of what an even guess costs; the first token has none."""
+    """Of the largest, or of the loss of an even guess; the first token has none."""
     most = max(math.log(len(TOKENIZER)), *(one.max().item() for one in (values, *others)))
     return functional.pad(values / most, (1, 0))
 
 
 def told(page):
-    return plain(page.locator(".costs").text_content())
+    return plain(page.locator(".token-losses").text_content())
 
 
 def test_bars_show_cross_entropy_and_lines_that_without_ablation(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT))
-    before = costs(model)
+    before = losses(model)
     torch.testing.assert_close(heights(page), as_heights(before), rtol=0, atol=1e-4)
     assert heights(page, "--bar-line").isnan().all()
     assert "all heads on" not in told(page)
     switch(page, 1, 2)
-    now = costs(model, {"blocks.1.attention.pattern": look.edits.zero(2)})
+    now = losses(model, {"blocks.1.attention.pattern": look.edits.zero(2)})
     torch.testing.assert_close(heights(page), as_heights(now, before), rtol=0, atol=1e-4)
     torch.testing.assert_close(heights(page, "--bar-line"), as_heights(before, now), rtol=0, atol=1e-4)
     assert "; thin line: with all heads on; " in told(page)
@@ -73,7 +73,7 @@ def test_bar_height_matches_cross_entropy(studio):
 def test_hovered_token_shows_its_cross_entropy(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT))
-    each = costs(model)
+    each = losses(model)
     for token in (1, 5, 7):
         page.locator(".token").nth(token).hover()
         wait_until_idle(page)
@@ -86,8 +86,8 @@ def test_hovered_token_shows_its_cross_entropy(studio):
 def test_text_of_one_token_has_no_bars(studio):
     page = studio(write_studio()[1])
     type_in_editor(page, "a")
-    assert not page.locator(".costs").is_visible()
-    assert page.locator(".editor.costed").count() == 0
+    assert not page.locator(".token-losses").is_visible()
+    assert page.locator(".editor.losses").count() == 0
 
 
 def test_tokens_beyond_context_have_no_bars(studio):
@@ -112,5 +112,5 @@ def test_svg_contains_bars(studio, tmp_path):
 
 def test_kernel_that_sends_last_logits_has_no_bars(new_page):
     page = open_with_kernel(new_page(), view.write(write_studio()[0], TOKENIZER, PROMPT, kernel=True))
-    assert page.locator(".cost").text_content().startswith("Worse than guessing among all 24 letters (")
-    assert not page.locator(".costs").is_visible()
+    assert page.locator(".metric").text_content().startswith("Worse than guessing among all 24 letters (")
+    assert not page.locator(".token-losses").is_visible()
