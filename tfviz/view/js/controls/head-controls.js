@@ -168,6 +168,7 @@ export class HeadControls {
     if (this.chips.childElementCount !== count) {
       this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => this.chip(head)));
     }
+    this.chips.classList.toggle("coloured", this.store.get("mode") === "lines" || on.length > 1);
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
       const ink = this.selection.colourIndex(layer, head);

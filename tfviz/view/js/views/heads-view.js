@@ -2,7 +2,7 @@
 
 import { consume } from "../base/events.js";
 import { LOCKS, NO_LOCKS } from "../base/locks.js";
-import { formatNumber } from "../base/numbers.js";
+import { clamp, formatNumber } from "../base/numbers.js";
 import { HeadSelection } from "../controls/head-selection.js";
 import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
@@ -42,6 +42,7 @@ const DRAW_INTERVAL = 120; // milliseconds between two drawings of a sheet while
 const HINTS = ["Point at a map, a token or a cell to read it; click a head to open it.", "Point at a cell to read it."];
 const TOUCH_HINTS = ["Tap a token to read it, or a head to open it.", "Tap a cell to read it."];
 const MAP = { maxNumberedCell: 52, flatNames: true };
+const [MIN_MAP_HEIGHT, MAX_MAP_HEIGHT, HEIGHT_AROUND_MAP] = [360, 660, 260]; // pixels: one head fits into the window with what stands above it
 const LARGE_MAP = { maxCell: 56, maxNumberedCell: 64, flatNames: true }; // pixels of a cell of the only map
 
 /** A view of heads that shows the reader's choices in the current mode. */
@@ -112,7 +113,7 @@ export class HeadsView {
       head: new HeadStage(
         theme,
         { ...handlers, describe: (query) => this.describeQuery(query) },
-        { axes, numbers: true, drawList: drawRowBars, ...(this.large ? LARGE_MAP : MAP) },
+        { axes, numbers: true, maxHeight: mapHeight(), drawList: drawRowBars, ...(this.large ? LARGE_MAP : MAP) },
       ),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
@@ -394,3 +395,6 @@ const PICTURE_SHORTCUTS = [
   ["5", "on the picture"],
   ["P", "the picture alone, or with weights"],
 ];
+
+/** Return the height that a map of one head may have, in pixels. */
+const mapHeight = () => clamp((globalThis.innerHeight ?? 0) - HEIGHT_AROUND_MAP, MIN_MAP_HEIGHT, MAX_MAP_HEIGHT);

@@ -28,12 +28,12 @@ export class PatchingGauge {
     this.clean.textContent = `clean ${withSign(metrics.clean)}`;
     this.share.textContent = share === null ? "" : percent(share);
     const shown = clamp(share ?? 0, MIN_SHARE, MAX_SHARE);
-    const [low, high] = [Math.min(0, shown), Math.max(1, shown)];
+    const [low, high] = [shown < 0 ? MIN_SHARE : 0, shown > 1 ? MAX_SHARE : 1];
     const at = (/** @type {number} */ value) => `${(100 * (value - low)) / (high - low)}%`;
     this.element.style.setProperty("--from", at(0));
     this.element.style.setProperty("--to", at(1));
     this.element.classList.toggle("against", shown < 0);
     this.bar.style.left = at(Math.min(0, shown));
-    this.bar.style.width = at(low + Math.abs(shown));
+    this.bar.style.width = at(low + Math.abs(shown)); // the share of the track that it covers
   }
 }

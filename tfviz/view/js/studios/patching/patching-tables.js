@@ -48,7 +48,7 @@ export class PatchingTable {
     const options = { axes: AXES[kind], ...CELLS[kind], maxHeight: 250, flatNames: true };
     /** @type {HeadStage} */
     this.stage = new HeadStage(
-      theme,
+      Object.create(theme, { mark: { get: () => theme.ink } }), // orange would not be seen on orange
       {
         announce: handlers.announce,
         reading: (_, [row, col]) => handlers.reading([kind, row, col]),
