@@ -31,11 +31,11 @@ const LIMITS = {
   "maps.js": 114_600,
   "neurons.js": 55_000,
   "page.css": 250,
-  "patching-widget.js": 190_600,
-  "patching.js": 190_200,
+  "patching-widget.js": 192_200,
+  "patching.js": 191_800,
   "site-search.js": 22_600,
-  "studios-widget.js": 266_300,
-  "studios.js": 265_900,
+  "studios-widget.js": 267_000,
+  "studios.js": 266_600,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -681,7 +681,7 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
     if kind == "classify":
         assert "A word pushes" in page.locator(".pane.text .scale").text_content()
     assert plain(page.locator(".pane.text small").first.text_content()) == (
-        "Shaded by what each word adds" if kind == "classify" else "Where the hidden word looks: layer 1, head 2"
+        "Shaded by the effect of each word" if kind == "classify" else "Where the hidden word looks: layer 1, head 2"
     )
 
 

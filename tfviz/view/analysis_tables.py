@@ -164,7 +164,7 @@ def _drawn(heatmap: Heatmap, title: str, unit: str = "") -> Figure:
 
 
 def _summary(table: Table) -> str:
-    sizes = " x ".join(format_count(len(labels), name) for name, labels in table.axes.items())
+    sizes = " x ".join(format_count(len(labels), name, _plural(name)) for name, labels in table.axes.items())
     known = table.values.isfinite()
     if not known.any():
         return f"{sizes}: no number"
@@ -176,3 +176,13 @@ def _summary(table: Table) -> str:
         cell_name = ", ".join(f"{name} {labels[int(at)]}" for (name, labels), at in zip(table.axes.items(), index))
         ends.append(f"{word} {format_number(table.values[index].item())} ({cell_name})")
     return f"{sizes}: {' '.join(ends)}"
+
+
+def _plural(name: str) -> str:
+    """Return the plural of an axis's name, such as "layers", or "letters looked at" of "letter looked at".
+
+    >>> _plural("layer input"), _plural("letter looked at")
+    ('layer inputs', 'letters looked at')
+    """
+    noun, _, rest = name.partition(" ")
+    return f"{noun}s {rest}" if rest.startswith("looked ") else f"{name}s"

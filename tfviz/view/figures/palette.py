@@ -37,7 +37,7 @@ FONT_FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK 
             "Noto Emoji", "Symbola", "Hiragino Sans", "Arial Unicode MS", "Apple Symbols",
             "Yu Gothic", "Microsoft YaHei", "Malgun Gothic", "Segoe UI Symbol")  # fmt: skip
 # The strongest colour of the sequential scale, and the ends of the diverging scale, in the light and the dark theme.
-RAMP_COLOURS = ("#0b2a6f", "#9fd0ff")
+RAMP_COLOURS = ("#0b2a6f", "#74bbff")
 LOW_COLOURS, HIGH_COLOURS = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
 FOCUS_COLOURS, MARK_COLOURS = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 FAINT_COLOURS = ("#9aa2ab", "#6e7681")

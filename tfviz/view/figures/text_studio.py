@@ -120,7 +120,7 @@ class StudioPicture:
         if self.effects is not None:
             limit = format_number(self.effect_limit)
             ends = f"blue −{limit}, orange +{limit} log-odds"
-            return f"shaded: what each token adds to “{self.prediction.subject}”\n({ends})"
+            return f"shaded: the effect of each token on “{self.prediction.subject}”\n({ends})"
         where = "on average" if self.row is None else f"from “{shorten(self.maps.query_tokens[self.row].strip(), 20)}”"
         return f"shaded: what layer {self.layer}, head {self.head} looks at, {where}"
 
@@ -212,8 +212,8 @@ class StudioPicture:
     def _draw_text(self, figure: Figure, page: Axes, width: float, height: float) -> None:
         self._draw_heading(page, 0, HEADING_Y, "The text")
         numbers, scale = self.shading_weights.numpy(), WEIGHT_SCALE
-        if self.effects is not None:  # as in the page, only half of the scale is used, on which text is legible
-            numbers, scale = self.effects.numpy(), Scale("diverging-sqrt", 4 * self.effect_limit)
+        if self.effects is not None:
+            numbers, scale = self.effects.numpy(), Scale("diverging", self.effect_limit)
         ink = colormap(WEIGHT_SCALE)(1.0)
         style: dict[str, Any] = {"scale": scale, "width_inches": TEXT_WIDTH, "padding": self._padding, "mark": ink}
         end = running_text(page, TOP - 0.14, self.text, self._first, self.row, numbers, **style)

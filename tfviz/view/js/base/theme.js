@@ -78,10 +78,18 @@ export class Theme {
    * @param {number} code
    */
   shadeOfText(grid, code) {
-    const lut = this.lut(grid);
-    const palest = grid.diverging ? 128 : 0;
+    return this.legibleShade(this.lut(grid), code, grid.diverging ? 128 : 0);
+  }
+
+  /**
+   * Return the colour of a code and the ink on it; a paler colour where no ink would be legible.
+   * @param {Uint32Array} lut
+   * @param {number} code
+   * @param {number} palest the code of the palest colour
+   */
+  legibleShade(lut, code, palest) {
     while (code !== palest && this.contrastOn(lut[code])[1] < MIN_TEXT_CONTRAST) code += code > palest ? -1 : 1;
-    return { background: this.colour(grid, code), ink: this.inkOn(lut[code]) };
+    return { background: cssColour(lut[code]), ink: this.inkOn(lut[code]) };
   }
 
   /** Return the ink with the best contrast (WCAG) on a colour of a scale. @param {number} pixel */

@@ -166,7 +166,8 @@ export class Frame {
   showStage(element, caption) {
     if (this.stageBox.firstChild !== element) this.stageBox.replaceChildren(element);
     this.title.textContent = this.viewDocument.title || capitalTitle(caption);
-    this.caption.textContent = this.viewDocument.title ? caption : "";
+    const repeats = caption.toLowerCase() === this.title.textContent?.toLowerCase();
+    this.caption.textContent = this.viewDocument.title && !repeats ? caption : "";
   }
 
   /** @param {string} text */

@@ -216,7 +216,7 @@ export class ClassifyStudio extends TextStudio {
   clearShading() {
     for (const span of this.words.spans) span.style.color = "";
     this.effects.shadeAll(this.label, true);
-    if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by what each word adds";
+    if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by the effect of each word";
   }
 
   /** @param {HeadAddress} address */
@@ -266,7 +266,7 @@ export class ClassifyStudio extends TextStudio {
     span.classList.toggle("swapped", replaced.has(i));
     span.classList.toggle("unknown", this.isUnknown(i));
     span.setAttribute("aria-pressed", String(deleted.has(i)));
-    if (deleted.has(i)) span.style.background = "";
+    if (deleted.has(i)) span.style.background = span.style.color = "";
   }
 
   panels() {

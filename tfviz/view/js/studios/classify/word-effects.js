@@ -4,7 +4,6 @@
 import { h, select } from "../../base/elements.js";
 import { Grid, ALLOWED } from "../../base/grid.js";
 import { formatFixed, percent, withSign } from "../../base/numbers.js";
-import { cssColour } from "../../base/theme.js";
 import { visibleText } from "../../base/visible-text.js";
 import { logOdds, softmax } from "../logits.js";
 import { gradient } from "../small-elements.js";
@@ -21,7 +20,7 @@ export const PREDICTED_LABEL = -3;
 export const isLabel = (label) => label >= 0;
 const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
-const MAX_SHADE = 0.5; // of the colour scale, which has square roots: words stay legible on it
+const SCALE_STOPS = [-1, -0.5, 0, 0.5, 1];
 const MIN_SHADED = 0.04; // of the largest effect: what counts less has no colour
 const MIN_SHADE_DARK = 0.2; // of the same, of a word that counts at all: paler ones cannot be told from a dark page
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
@@ -103,35 +102,33 @@ export class WordEffects {
     this.shadedAt = performance.now();
     const effects = spans.map((_, i) => (isLabel(label) ? this.of(i, label) : undefined));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
-    const { diverging, dark } = studio.frame.theme;
-    const least = dark ? MIN_SHADE_DARK : 0;
-    const colour = (/** @type {number} */ share) => {
-      if (Math.abs(share) < MIN_SHADED) return "";
-      const shade = Math.sign(share) * (least + (1 - least) * Math.sqrt(Math.abs(share)));
-      return cssColour(diverging[Math.round(128 + 127 * MAX_SHADE * shade)]);
+    const { theme } = studio.frame;
+    const least = theme.dark ? MIN_SHADE_DARK : 0;
+    const shadeOf = (/** @type {number} */ share) => {
+      if (Math.abs(share) < MIN_SHADED) return { background: "", ink: "" };
+      const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
+      return theme.legibleShade(theme.diverging, Math.round(128 + 127 * shade), 128);
     };
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
-      if (!shading && effect !== undefined)
-        span.style.background = colour(-effect / limit); // what it adds
-      else if (!shading && all) span.style.background = "";
+      const { background, ink } = shadeOf(-(effect ?? 0) / limit);
+      if (!shading && (effect !== undefined || all)) {
+        span.style.background = background;
+        span.style.color = ink;
+      }
       span.title = studio.sentenceOf(i, label);
     });
     this.scale.hidden = !(isLabel(label) && this.answers.size > 0);
     this.ranking.hidden = this.scale.hidden;
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
-    const stops = [-1, -0.4, -0.1, -MIN_SHADED, MIN_SHADED, 0.1, 0.4, 1].map(colour).join(", ");
+    const colours = SCALE_STOPS.map((share) => shadeOf(share).background || "var(--page)").join(", ");
     const [against, toward] = this.directions;
     this.scale.replaceChildren(
-      h(
-        "span",
-        { title: `full colour: ${formatFixed(limit, 1)} of log-odds` },
-        `A word pushes${this.isBinary ? " toward" : ""}`,
-      ),
+      h("span", {}, `A word pushes${this.isBinary ? " toward" : ""}, by up to ${formatFixed(limit, 1)} log-odds`),
       h("output", {}, against),
-      h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
+      h("span", { class: "gradient", style: `background: linear-gradient(to right, ${colours})` }),
       h("output", {}, toward),
     );
   }

@@ -114,8 +114,8 @@ export class PatchingAnswers {
       if (focusedIn(field) !== field) field.value = label(this.tokenizer.tokens([answers[i]])[0], 40);
     });
     const [was, baseline, now] = [clean, corrupt, patched ?? corrupt].map((logits) => softmax(logits));
-    const ids = [...new Set([...answers, ...topK(now, LIKELIEST), ...topK(was, 2)])];
-    ids.sort((a, b) => now[b] - now[a]);
+    const likeliest = [...topK(now, LIKELIEST), ...topK(was, 2)].filter((id) => !answers.includes(id));
+    const ids = [...answers, ...[...new Set(likeliest)].sort((a, b) => now[b] - now[a])]; // the answers come first
     this.note.textContent = `${NOTE}${patched ? " with the patch; line: without it" : ""}; pale beyond it: the clean run`;
     this.rows = ids.map((id) => {
       const role = ROLES[answers.indexOf(id)];

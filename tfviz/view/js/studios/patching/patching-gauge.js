@@ -1,10 +1,13 @@
-// A gauge of patching: from the metric of the corrupt run to that of the clean one, and how far a patch gets.
+// A gauge of patching: the metric of the corrupt run and that of the clean one as two ticks, and how far a patch gets,
+// short of them or beyond.
 
 import { h } from "../../base/elements.js";
 import { clamp, percent, withSign } from "../../base/numbers.js";
 import { shareBack } from "./patching-runs.js";
 
-/** A bar from the corrupt run to the clean run, with the share that a patch brings back. */
+const [MIN_SHARE, MAX_SHARE] = [-1, 2]; // that the gauge shows; of more, its number tells
+
+/** A bar from the tick of the corrupt run, with the share that a patch brings back. */
 export class PatchingGauge {
   constructor() {
     this.corrupt = h("span", {});
@@ -12,8 +15,10 @@ export class PatchingGauge {
     this.clean = h("span", {});
     this.bar = h("span", { class: "bar" });
     this.note = h("small", {}, "logit of the clean text's answer − logit of the other");
-    const track = h("span", { class: "track" }, this.bar);
-    this.element = h("div", { class: "gauge" }, this.corrupt, this.share, this.clean, track, this.note);
+    const ticks = [h("span", { class: "tick from" }), h("span", { class: "tick to" })];
+    const ends = h("span", { class: "ends" }, this.corrupt, this.clean);
+    const track = h("span", { class: "track" }, this.bar, ...ticks);
+    this.element = h("div", { class: "gauge" }, ends, track, this.note, this.share);
   }
 
   /** @param {{ clean: number, corrupt: number }} metrics of both runs @param {number | null} patched */
@@ -22,6 +27,13 @@ export class PatchingGauge {
     this.corrupt.textContent = `corrupt ${withSign(metrics.corrupt)}`;
     this.clean.textContent = `clean ${withSign(metrics.clean)}`;
     this.share.textContent = share === null ? "" : percent(share);
-    this.bar.style.width = `${100 * clamp(share ?? 0, 0, 1)}%`;
+    const shown = clamp(share ?? 0, MIN_SHARE, MAX_SHARE);
+    const [low, high] = [Math.min(0, shown), Math.max(1, shown)];
+    const at = (/** @type {number} */ value) => `${(100 * (value - low)) / (high - low)}%`;
+    this.element.style.setProperty("--from", at(0));
+    this.element.style.setProperty("--to", at(1));
+    this.element.classList.toggle("against", shown < 0);
+    this.bar.style.left = at(Math.min(0, shown));
+    this.bar.style.width = at(low + Math.abs(shown));
   }
 }

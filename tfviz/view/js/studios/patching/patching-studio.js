@@ -2,7 +2,7 @@
 // hold what that changes, target by target.
 
 import { button, h } from "../../base/elements.js";
-import { formatCount } from "../../base/numbers.js";
+import { formatCount, withSign } from "../../base/numbers.js";
 import { quoted } from "../../base/visible-text.js";
 import { PatchingAnswers } from "./patching-answers.js";
 import { changeText, patchedText, scaleText, unpatchedText } from "./patching-description.js";
@@ -12,7 +12,7 @@ import { PatchingKernelRuns } from "./patching-kernel-runs.js";
 import { answersOf, KINDS, PatchingRuns } from "./patching-runs.js";
 import { PatchingTable } from "./patching-tables.js";
 import { PatchingTexts } from "./patching-texts.js";
-import { pane } from "../small-elements.js";
+import { gradient, pane } from "../small-elements.js";
 import { Studio } from "../studio.js";
 import { stacked, textDrawing } from "../text/text-drawing.js";
 import CSS from "./patching.css";
@@ -41,6 +41,7 @@ export class PatchingStudio extends Studio {
   patchedLogits = null;
   /** What the pointer or the cursor is at, in words. */
   reading = h("p", { class: "muted how-to", role: "status" });
+  scale = h("p", { class: "scale-of-tables", hidden: true });
   sentence = h("p", {});
   remover = button("Without the patch", () => this.store.set({ target: [] }), { title: "Escape, in a table" });
   gauge = new PatchingGauge();
@@ -87,6 +88,7 @@ export class PatchingStudio extends Studio {
       "Where does the answer come back?",
       null,
       this.reading,
+      this.scale,
       headPane.opening,
       ...tables,
     );
@@ -180,10 +182,14 @@ export class PatchingStudio extends Studio {
     if (!pair) return;
     const { layers, attentions, heads } = this.viewDocument;
     const [positions] = pair.ids;
-    for (const patchingTable of this.targetTables) {
+    const changes = this.targetTables.map(({ kind }) =>
+      this.runs.targetsOf(kind, positions.length).map((target) => this.changeAt(target)),
+    );
+    const limit = changes.flat().reduce((/** @type {number} */ most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+    this.showScale(limit);
+    this.targetTables.forEach((patchingTable, i) => {
       const { kind } = patchingTable;
-      const targets = this.runs.targetsOf(kind, positions.length);
-      const values = targets.map((target) => this.changeAt(target));
+      const values = changes[i];
       const isResidual = kind === "residual";
       patchingTable.show({
         rows: isResidual ? layers : attentions,
@@ -191,11 +197,19 @@ export class PatchingStudio extends Studio {
           ? this.texts.positionNames(pair.ids)
           : Array.from({ length: heads }, (_, head) => String(head)),
         values,
+        limit: limit || 1,
         target: this.target,
       });
       const known = values.filter((value) => value !== null).length;
-      patchingTable.showProgress(known, targets.length, this.sweep.kind === kind);
-    }
+      patchingTable.showProgress(known, values.length, this.sweep.kind === kind);
+    });
+  }
+
+  /** Show the colours of both tables, once a cell is known. @param {number} limit */
+  showScale(limit) {
+    this.scale.hidden = !limit;
+    const ends = [-limit, 0, limit].map((value) => h("output", {}, value ? withSign(value) : "0"));
+    this.scale.replaceChildren(h("span", { class: "marked-scale" }, gradient(this.frame.theme.diverging), ...ends));
   }
 
   /** The difference of both answers' logits. @param {Float32Array} logits */

@@ -21,6 +21,7 @@ import { HeadStage } from "../../views/head-stage.js";
  * @property {string[]} rows
  * @property {string[]} cols
  * @property {(number | null)[]} values a row after another; null where none is computed yet
+ * @property {number} limit the end of the scale, which both tables share
  * @property {PatchTarget | null} target what is patched
  */
 
@@ -71,10 +72,9 @@ export class PatchingTable {
   }
 
   /** @param {TableContent} content */
-  show({ rows, cols, values, target }) {
+  show({ rows, cols, values, limit, target }) {
     const numbers = Float32Array.from(values, (value) => value ?? 0);
     const state = Uint8Array.from(values, (value) => (value === null ? ABSENT : ALLOWED));
-    const limit = numbers.reduce((most, value) => Math.max(most, Math.abs(value)), 0) || 1;
     this.grid = Grid.of(rows, cols, numbers, state, { scale: "diverging", limit });
     const outlined = target?.[0] === this.kind ? [[target[1], target[2]]] : [];
     const width = Math.max(200, this.element.clientWidth - PADDING);

@@ -8,7 +8,7 @@ const MAX_ARCS = 3;
 const MIN_CODE = 80; // of 255: a tenth of the attention, on a scale of square roots
 const WIDTHS = [1.25, 1.75]; // pixels, at no weight and at all of it
 const [MIN_HEIGHT, MAX_HEIGHT, RISE] = [7, 16, 0.12]; // pixels above a line, and per pixel between its ends
-const GAP = 1; // pixels between an arc and the letters
+const [GAP, MIN_LINE_GAP] = [1, 16]; // pixels between an arc and the letters; between two lines that an arc may join
 
 /** A drawing over a pane that catches no pointer. */
 export class LookArcs {
@@ -51,6 +51,7 @@ export class LookArcs {
     const [x1, x2] = [upper, lower].map(({ left, width }) => Math.round(left + width / 2 - origin.left));
     const isSameLine = lower.top < upper.top + upper.height / 2;
     if (!isSameLine && lower.top > upper.bottom + upper.height / 2) return "";
+    if (!isSameLine && lower.top - upper.bottom < MIN_LINE_GAP) return ""; // too flat to be followed
     const y1 = (isSameLine ? upper.top - GAP : upper.bottom) - origin.top;
     const y2 = lower.top - GAP - origin.top;
     if (!isSameLine) return `M${x1} ${y1}C${x1} ${y1 + MIN_HEIGHT} ${x2} ${y2 - MIN_HEIGHT} ${x2} ${y2}`;
