@@ -239,7 +239,9 @@ def test_classify_word_effects_match_leave_one_out(studio, tmp_path):
             expected[i] < 0 for i in strong
         ]  # orange: it adds; blue: it takes
         key = f"away from “{LABELS[label]}”", f"toward “{LABELS[label]}”"
-        assert plain(page.locator(".pane .scale").text_content()) == f"A word pushes{''.join(key)}"
+        most = max(0.5, *map(abs, expected))
+        scale = f"A word pushes, by up to {most:.1f} log-odds{''.join(key)}"
+        assert plain(page.locator(".pane .scale").text_content()) == scale
         assert plain(page.locator(".ranking .axis").text_content()) == f"← {key[0]}{key[1]} →"
         ranked = sorted(range(len(expected)), key=lambda i: -abs(expected[i]))[:5]
         rows = page.locator(".ranking .bar-row").evaluate_all("all => all.map(one => one.textContent)")
@@ -347,13 +349,14 @@ def test_two_labels_keep_their_sides_and_colours(studio, answer):
     scores = model(WORDS.encode(TEXT)[None])[0].detach()
     assert int(scores.argmax()) == answer
     assert plain(page.locator(".metric").text_content()) == f"log-odds of “yes”: {signed(float(scores.diff()))}"
-    assert plain(page.locator(".pane .scale").text_content()) == "A word pushes toward“no”“yes”"
+    scale = plain(page.locator(".pane .scale").text_content())
+    assert re.fullmatch(r"A word pushes toward, by up to \d\.\d log-odds“no”“yes”", scale)
     assert plain(page.locator(".ranking .axis").text_content()) == "← “no”“yes” →"
     against = page.locator(".pane.prediction .bar-row.against").all_text_contents()
     assert any(text.startswith("no") for text in against)
     assert not any(text.startswith("yes") for text in against)
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
-    assert "adds to “yes”" in written
+    assert "the effect of each token on “yes”" in written
 
 
 def test_classify_reports_that_no_words_are_left(studio):

@@ -51,6 +51,24 @@ def test_fold_all_button_survives_reload(new_page, lesson):
     assert cells.evaluate_all(SHOWS_CODE) == [True, True, True]
 
 
+def test_code_that_fills_in_numbers_shows_with_all_code(new_page, tmp_path):
+    """The sentence that it makes stays."""
+    claim = v4.new_code_cell("claims.state(f'It is {x}.')", metadata={"tags": ["claims"]})
+    claim.outputs = [v4.new_output("display_data", data={"text/markdown": "It is 1."})]
+    cells = [v4.new_markdown_cell("# A lesson\n\nIt promises."), v4.new_code_cell("x = 1"), claim]
+    lesson_page.write(v4.new_notebook(cells=cells), tmp_path / "01_a.html")
+    page = new_page("light", 1280)
+    page.goto((tmp_path / "01_a.html").as_uri())
+    code = page.locator("details.code")
+    page.locator(".fold-all").click()
+    if page.locator(".fold-all").text_content() == "Show all code":
+        page.locator(".fold-all").click()
+    assert [code.nth(i).is_visible() for i in range(2)] == [True, True]
+    page.locator(".fold-all").click()
+    assert [code.nth(i).is_visible() for i in range(2)] == [True, False]
+    assert page.get_by_text("It is 1.").is_visible()
+
+
 def test_code_folds_without_local_storage(new_page, lesson):
     page = new_page("light", 1280)
     page.add_init_script("Object.defineProperty(window, 'localStorage', { get() { throw new Error('refused'); } })")

@@ -112,6 +112,51 @@ def test_every_cell_matches_study_patch(studio, tmp_path):
         torch.testing.assert_close(read, table.values, rtol=1e-3, atol=1e-4)
 
 
+GAUGE = """gauge => {
+  const [from, to] = [...gauge.querySelectorAll('.tick')].map((tick) => tick.getBoundingClientRect());
+  const bar = gauge.querySelector('.bar').getBoundingClientRect();
+  const middle = ({ left, width }) => left + width / 2;
+  const track = gauge.querySelector('.track').getBoundingClientRect();
+  return [middle(from), middle(to), bar.left, bar.right, track.left, track.right];
+}"""
+
+
+def test_gauge_shows_shares_beyond_both_runs_on_one_scale(studio):
+    """Ticks are the corrupt and the clean run; a bar may pass them on either side, within the track."""
+    _, made = patch_studio()
+    page = studio(made)
+    fill(page, HEADS)
+    corners = []
+    for layer, head in ((0, 0), (0, 1), (1, 1), (1, 2)):
+        tab_to(page, f"canvas[aria-label^='{HEADS}']")
+        press(
+            page, "Home", *["ArrowUp"] * 2, *["ArrowDown"] * layer, *["ArrowLeft"] * 3, *["ArrowRight"] * head, "Enter"
+        )
+        wait_until_idle(page)
+        share = float(page.locator(".gauge b").text_content().replace("−", "-").rstrip("%")) / 100
+        from_run, to_run, left, right, low, high = page.locator(".gauge").evaluate(GAUGE)
+        end = from_run + min(max(share, -1), 2) * (to_run - from_run)
+        assert [left, right] == pytest.approx(sorted([from_run, end]), abs=2.5)
+        assert low - 2 <= min(left, from_run) <= max(right, to_run) <= high + 2
+        corners.append(share)
+        page.keyboard.press("Escape")
+        wait_until_idle(page)
+    assert min(corners) < 0 < 1 < max(corners)
+
+
+def test_tables_share_one_scale_with_its_colours(studio):
+    model, made = patch_studio()
+    page = studio(made)
+    for name in (RESIDUAL, HEADS):
+        fill(page, name)
+    change = max(
+        (table.values - 0).abs().max().item()
+        for table in (study_patch(model, BLOCK_INPUTS), study_patch(model, "blocks.?.attention.output_heads"))
+    )
+    ends = [plain(text) for text in page.locator(".scale-of-tables output").all_text_contents()]
+    assert ends == [signed(-change), "0", signed(change)]
+
+
 def test_selected_cell_is_patched_shared_and_undone(studio, new_page, tmp_path):
     model, made = patch_studio()
     page = studio(made)

@@ -192,6 +192,36 @@ def test_ablated_heads_and_their_loss_match_python(studio):
     assert page.locator(".cell.off").count() == 0
 
 
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_tokens_move_to_their_new_ranks_while_the_text_stays(studio, motion):
+    """A number says what each was; with reduced motion nothing moves."""
+    _, made = write_studio()
+    page = studio(with_state(made, prompt="face.bad"), reduced_motion=motion)
+    page.evaluate("""() => {
+      globalThis.moved = 0;
+      const animate = Element.prototype.animate;
+      Element.prototype.animate = function (frames, ...rest) {
+        if (this.matches(".bar-row")) globalThis.moved += 1;
+        return animate.call(this, frames, ...rest);
+      };
+    }""")
+    before = bars(page)
+    switch(page, 0, 1)
+    after = bars(page)
+    assert list(before) != list(after)
+    was = page.locator(".bar-list .bar-row").evaluate_all(
+        "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.was')?.textContent])"
+    )
+    for name, text in was:
+        name = plain(name).strip("“”")
+        if name in before:
+            assert text == (None if before[name] == after[name] else f"was {before[name]}")
+    assert (page.evaluate("moved") > 0) == (motion == "no-preference")
+    moved = page.evaluate("moved")
+    click(page, STEP)  # another text: its tokens do not move
+    assert page.evaluate("moved") == moved
+
+
 def choices(loss):
     """The number of equally likely letters among which a choice would cost as much, to two digits."""
     return f"{float(f'{math.exp(loss):.1e}'):g}"

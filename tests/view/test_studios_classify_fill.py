@@ -67,7 +67,7 @@ def test_classify_static_picture_is_shaded_by_effects_of_words():
         model, ids, {"prefix_id": None, "suffix_id": None}, label
     ).tolist() == pytest.approx(expected, abs=1e-4)
     written = " ".join(text.get_text() for text in made.figure().axes[0].texts)
-    assert f"shaded: what each token adds to “{['no', 'so', 'yes'][label]}”" in written
+    assert f"shaded: the effect of each token on “{['no', 'so', 'yes'][label]}”" in written
     most = max(range(5), key=lambda position: abs(expected[position]))
     finding = made.figure().texts[-1].get_text()
     sign = "+" if expected[most] > 0 else "−"
@@ -140,7 +140,7 @@ def test_the_still_pictures_have_the_chosen_head_and_both_sides():
         texts = [text.get_text() for axes in figure.axes for text in axes.texts]
         state = made.document["state"]
         by_head = f"shaded: what layer {state['layer']}, head {state['head']}{looks}"
-        assert by_head in texts if looks else any(text.startswith("shaded: what each token adds") for text in texts)
+        assert by_head in texts if looks else any(text.startswith("shaded: the effect of each token") for text in texts)
         opened, small = (
             [axes for axes in figure.axes if axes.images and bool(axes.get_yticks().size) == is_opened]
             for is_opened in (True, False)

@@ -96,7 +96,9 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
 def _parameters_text(lines: list[str]) -> str:
     """Say which parameters a copy was made with, in lines that break between two of them."""
     joined = ", ".join(line.replace(" ", "\0") for line in lines)
-    wrapped = fill(PARAMETERS_LINE + joined, MAX_LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+    wrapped = fill(
+        joined, MAX_LINE_LENGTH, initial_indent=PARAMETERS_LINE, break_long_words=False, break_on_hyphens=False
+    )
     return wrapped.replace("\0", " ") + "\n"
 
 
