@@ -78,7 +78,7 @@ CASES = [
     ("patch(max_bytes=10)", "the model takes .* bytes in a page, max_bytes is 10: keep its weights"),
     (
         "patch(examples={'x': {'prompt': 'a'}})",
-        r"examples\['x'\] sets prompt; it can set answer, clean, corrupt, other",
+        r"examples\['x'\] sets prompt; it can set clean, clean_answer_id, corrupt, corrupt_answer_id",
     ),
     ("patch(clean='a', corrupt='b').document['state']['clean']", "= a"),
     ("patch(answers=['c', 0]).document['state']['clean_answer_id']", "= 2"),
