@@ -165,7 +165,7 @@ def test_tinted_blends_ink_and_hatches_forbidden_cells(style):
     with theme(style):
         drawn = tinted(white, shares, numpy.array([[True, True], [True, False]]), 8)
         hatch = to_rgb(matplotlib.rcParams["hatch.color"])
-    page, ink = {"light": ("#ffffff", "#0b2a6f"), "dark": ("#121212", "#9fd0ff")}[style]
+    page, ink = {"light": ("#ffffff", "#0b2a6f"), "dark": ("#121212", "#74bbff")}[style]
     rgb = lambda code: numpy.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255  # noqa: E731
     page = drawn[0, 0, :3] if style == "dark" else rgb(page)
     for row, col, share in ((0, 0, 0), (0, -1, 0.5), (-1, 0, 1)):

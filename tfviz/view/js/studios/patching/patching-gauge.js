@@ -27,13 +27,13 @@ export class PatchingGauge {
     this.corrupt.textContent = `corrupt ${withSign(metrics.corrupt)}`;
     this.clean.textContent = `clean ${withSign(metrics.clean)}`;
     this.share.textContent = share === null ? "" : percent(share);
-    const shown = clamp(share ?? 0, MIN_SHARE, MAX_SHARE);
-    const [low, high] = [shown < 0 ? MIN_SHARE : 0, shown > 1 ? MAX_SHARE : 1];
+    const clamped = clamp(share ?? 0, MIN_SHARE, MAX_SHARE);
+    const [low, high] = [clamped < 0 ? MIN_SHARE : 0, clamped > 1 ? MAX_SHARE : 1];
     const at = (/** @type {number} */ value) => `${(100 * (value - low)) / (high - low)}%`;
     this.element.style.setProperty("--from", at(0));
     this.element.style.setProperty("--to", at(1));
-    this.element.classList.toggle("against", shown < 0);
-    this.bar.style.left = at(Math.min(0, shown));
-    this.bar.style.width = at(low + Math.abs(shown)); // the share of the track that it covers
+    this.element.classList.toggle("against", clamped < 0);
+    this.bar.style.left = at(Math.min(0, clamped));
+    this.bar.style.width = at(low + Math.abs(clamped)); // the share of the track that it covers
   }
 }
