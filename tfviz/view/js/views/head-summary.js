@@ -68,7 +68,7 @@ function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
 }
 
 /** Return how many keys a query may look at. @param {Grid} grid @param {number} query */
-const countAllowed = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, ALLOWED)).length;
+export const countAllowed = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, ALLOWED)).length;
 
 /** Tell whether a query looks at all keys alike. @param {Grid} grid @param {number} query @param {number} top its strongest key */
 function isEven(grid, query, top) {

@@ -3,7 +3,7 @@
 import { ALLOWED } from "../base/grid.js";
 import { percent } from "../base/numbers.js";
 import { tokenPhrase } from "../base/token-names.js";
-import { selfAttentionUnit } from "./head-summary.js";
+import { countAllowed, selfAttentionUnit } from "./head-summary.js";
 import { fitted } from "./heatmap.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -95,9 +95,7 @@ const distanceName = (distance) =>
  */
 export function distanceWeights(grid) {
   const count = grid.cols.length;
-  const queries = [...grid.rows.keys()].filter(
-    (query) => grid.state.subarray(query * count, (query + 1) * count).filter((state) => state === ALLOWED).length > 1,
-  );
+  const queries = [...grid.rows.keys()].filter((query) => countAllowed(grid, query) > 1);
   /** @type {Map<number, number>} */
   const means = new Map();
   for (const query of queries)

@@ -20,7 +20,6 @@ export const PREDICTED_LABEL = -3;
 export const isLabel = (label) => label >= 0;
 const MAX_RANKED_WORDS = 5; // words that are listed
 const MIN_LIMIT = 0.5; // of the scale of the words: below it all are pale
-const SCALE_STOPS = [-1, -0.5, 0, 0.5, 1];
 const MIN_SHADED = 0.04; // of the largest effect: what counts less has no colour
 const MIN_SHADE_DARK = 0.2; // of the same, of a word that counts at all: paler ones cannot be told from a dark page
 const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are measured
@@ -123,12 +122,11 @@ export class WordEffects {
     this.ranking.hidden = this.scale.hidden;
     if (this.scale.hidden) return;
     if (all) this.showRanking(effects, limit);
-    const colours = SCALE_STOPS.map((share) => shadeOf(share).background || "var(--page)").join(", ");
     const [against, toward] = this.directions;
     this.scale.replaceChildren(
       h("span", {}, `A word pushes${this.isBinary ? " toward" : ""}, by up to ${formatFixed(limit, 1)} log-odds`),
       h("output", {}, against),
-      h("span", { class: "gradient", style: `background: linear-gradient(to right, ${colours})` }),
+      gradient(theme.diverging),
       h("output", {}, toward),
     );
   }
