@@ -31,11 +31,11 @@ const LIMITS = {
   "maps.js": 115_200,
   "neurons.js": 55_400,
   "page.css": 250,
-  "patching-widget.js": 192_900,
-  "patching.js": 192_500,
+  "patching-widget.js": 197_300,
+  "patching.js": 196_900,
   "site-search.js": 22_600,
-  "studios-widget.js": 267_600,
-  "studios.js": 267_200,
+  "studios-widget.js": 271_000,
+  "studios.js": 270_600,
 };
 
 /** Style sheets are texts, minified as the scripts are. @type {Plugin} */

@@ -551,6 +551,8 @@ export interface StudioState {
   off: any[][];
   /** whether the map of the chosen head is shown in full. */
   head_map_open: boolean;
+  /** whether each map has a bar below it, of what the answer loses without its head. */
+  head_importance: boolean;
 }
 
 /** The fields that the documents of all studios have. */
@@ -584,6 +586,7 @@ export interface WriteState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   prompt: string;
   /** all generated tokens, as [index of the previous token, id]; the index -1 stands for the prompt. */
   tree: number[][];
@@ -630,6 +633,7 @@ export interface PatchState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   clean: string;
   corrupt: string;
   /** the id of the answer to the clean text; -1: its likeliest next token. */
@@ -681,6 +685,7 @@ export interface ClassifyState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   text: string;
   /** indices of the words that are left out. */
   deleted: number[];
@@ -724,6 +729,7 @@ export interface ClassifyImageState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   /** indices of the hidden patches, row by row from the upper left. */
   hidden_patches: number[];
   /** the index of the label whose probability is shown. */
@@ -769,6 +775,7 @@ export interface FillState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   text: string;
   /** indices of the masked tokens. */
   masked: number[];
@@ -810,6 +817,7 @@ export interface TranslateState {
   direction: "from" | "to";
   off: any[][];
   head_map_open: boolean;
+  head_importance: boolean;
   sentence: string;
   /** the beam width. */
   num_beams: number;

@@ -198,6 +198,7 @@ export function classifyExamples(studio) {
           ...studio.initialState,
         }),
     },
+    importantHead(studio),
     allHeadsOff(studio),
   ];
 }
@@ -223,6 +224,7 @@ export function fillExamples(studio) {
           filled: [],
         }),
     },
+    importantHead(studio),
     allHeadsOff(studio),
   ];
 }
@@ -257,6 +259,16 @@ export function translateExamples(studio) {
     allHeadsOff(studio),
   ];
 }
+
+/** @param {Studio<any>} studio @returns {Example} */
+const importantHead = (studio) => ({
+  name: "Find the head that matters most",
+  act: async () => {
+    studio.store.set({ off: [] });
+    const head = await studio.importance.findStrongest();
+    if (head) studio.heads.select(head);
+  },
+});
 
 /** @param {Studio<any>} studio @returns {Example} */
 const allHeadsOff = ({ heads }) => ({ name: "Switch all heads off", act: () => heads.switchAllOff() });

@@ -1,4 +1,4 @@
-// Predicts how toggling the selected head, off if it is on or on if it is off, would change an answer's probability.
+// Measures how toggling a head, off if it is on or on if it is off, would change a studio's answer.
 
 import { percent, withSign } from "../base/numbers.js";
 import { LruCache } from "./lru-cache.js";
@@ -7,54 +7,101 @@ import { LruCache } from "./lru-cache.js";
 /** @import { HeadAddress } from "./model-pane.js" */
 /** @import { Studio } from "./studio.js" */
 /**
+ * A measure of a studio's answer, such as the probability of a label or the loss of a text.
  * @typedef {object} AblationQuery
- * @property {string} key of everything that the answer depends on, but for the head
- * @property {string} name of the answer, within a sentence
- * @property {number} probability its probability now
- * @property {(edits: Edit[]) => Promise<number | null>} ask its probability with other heads off; null if that failed
+ * @property {string} key of everything that the measure depends on, but for the edits
+ * @property {number} value the measure now
+ * @property {(edits: Edit[]) => Promise<number | null>} measure it with other heads off; null if that failed
+ * @property {(other: number, isOff: boolean) => string} describe the change that toggling a head makes, in a sentence
+ * @property {(value: number) => number} loss of a value, in `unit`: the larger, the worse the answer
+ * @property {string} unit such as "nats a letter"
  */
 
 const CERTAINTY_MARGIN = 0.005; // a probability as near to 0 or 1
-const MAX_CACHED_PROBABILITIES = 500; // probabilities
+const MIN_PROBABILITY = 1e-7; // where float32 cannot tell a probability from 0 or 1
+const MAX_CACHED_VALUES = 2000; // a few times as many as a model has heads
 
-/** A cache of the effect of toggling each head; each is computed once, on demand, and shown when it is known. */
+/** @param {number} probability @returns {number} its log-odds, log p / (1 - p), of p near 0 or 1 clipped */
+function logOddsOf(probability) {
+  const clipped = Math.min(Math.max(probability, MIN_PROBABILITY), 1 - MIN_PROBABILITY);
+  return Math.log(clipped / (1 - clipped));
+}
+
+/**
+ * Make the query of the probability of an answer; its loss is minus its log-odds.
+ * @param {string} name of the answer, within a sentence
+ * @param {Pick<AblationQuery, "key" | "value" | "measure">} query
+ * @returns {AblationQuery}
+ */
+export const probabilityQuery = (name, query) => ({
+  ...query,
+  describe: (other, isOff) => probabilityChange(name, query.value, other, isOff),
+  loss: (probability) => -logOddsOf(probability),
+  unit: `log-odds of ${name}`,
+});
+
+/**
+ * Describe the change of a probability in a sentence.
+ * @param {string} name
+ * @param {number} probability
+ * @param {number} other
+ * @param {boolean} isOff
+ */
+function probabilityChange(name, probability, other, isOff) {
+  const [now, then] = [probability, other].map(percent);
+  const how = isOff ? "With this head on" : "With this head off";
+  const [falls, fall] = other < probability ? ["falls", "fall"] : ["rises", "rise"];
+  if (now !== then) return `${how} ${name} ${falls} from ${now} to ${then}.`;
+  const [odds, otherOdds] = [probability, other].map((one) => withSign(logOddsOf(one), 1));
+  const isCertain = Math.min(probability, 1 - probability) < CERTAINTY_MARGIN; // there log-odds tell more
+  if (!isCertain || odds === otherOdds) return `${how} ${name} stays at ${now}.`;
+  return `${how} the log-odds of ${name} ${fall} from ${odds} to ${otherOdds}.`;
+}
+
+/** A cache of the measures with each head toggled; each is computed once, on demand. */
 export class HeadAblation {
-  /** @type {LruCache<number | null>} null: it is asked for */
-  probabilities = new LruCache(MAX_CACHED_PROBABILITIES);
+  /** @type {LruCache<number | Promise<number | null>>} a promise: it is being measured */
+  values = new LruCache(MAX_CACHED_VALUES);
 
   /** @param {Studio<any>} studio */
   constructor(studio) {
     this.studio = studio;
   }
 
-  /** @param {HeadAddress} address @param {AblationQuery | null} asked */
-  describe(address, asked) {
-    const { studio, probabilities } = this;
-    if (!asked || studio.options.engine) return ""; // of a kernel each answer takes its time
-    const off = studio.heads.isOff(address);
-    const key = JSON.stringify([asked.key, studio.edits, address]);
-    const other = probabilities.get(key);
-    if (other === undefined) void this.ask(key, address, asked);
-    if (other === undefined || other === null) return "";
-    const [now, then] = [asked.probability, other].map(percent);
-    const how = off ? "With this head on" : "With this head off";
-    const [falls, fall] = other < asked.probability ? ["falls", "fall"] : ["rises", "rise"];
-    if (now !== then) return `${how} ${asked.name} ${falls} from ${now} to ${then}.`;
-    const [odds, otherOdds] = [asked.probability, other].map((probability) =>
-      withSign(Math.log(probability / (1 - probability)), 1),
-    );
-    const isCertain = Math.min(asked.probability, 1 - asked.probability) < CERTAINTY_MARGIN; // there log-odds tell more
-    if (!isCertain || odds === otherOdds) return `${how} ${asked.name} stays at ${now}.`;
-    return `${how} the log-odds of ${asked.name} ${fall} from ${odds} to ${otherOdds}.`;
+  /** The key of a query and of the heads that are off. @param {AblationQuery} query */
+  keyOf(query) {
+    return JSON.stringify([query.key, this.studio.edits]);
   }
 
-  /** @param {string} key @param {HeadAddress} address @param {AblationQuery} asked */
-  async ask(key, address, { ask }) {
-    const { studio, probabilities } = this;
-    probabilities.set(key, null);
-    const probability = await ask(studio.heads.editsToggling(address));
-    if (probability === null) return void probabilities.entries.delete(key);
-    probabilities.set(key, probability);
-    if (!studio.frame.closed) studio.showSentence();
+  /**
+   * Describe the effect of toggling a head; empty until it is measured, after which the sentence is shown again.
+   * @param {HeadAddress} address
+   * @param {AblationQuery | null} query
+   */
+  describe(address, query) {
+    const { studio } = this;
+    if (!query || studio.options.engine) return ""; // of a kernel each answer takes its time
+    const other = this.values.get(JSON.stringify([this.keyOf(query), address]));
+    if (other === undefined && !studio.importance.measuring)
+      void this.measure(address, query).then(
+        (value) => value === null || studio.frame.closed || studio.showSentence(), // a failure is not tried again at once
+      );
+    return typeof other === "number" ? query.describe(other, studio.heads.isOff(address)) : "";
+  }
+
+  /**
+   * Return the measure with a head toggled; null if that failed.
+   * @param {HeadAddress} address
+   * @param {AblationQuery} query
+   */
+  async measure(address, query) {
+    const { studio, values } = this;
+    const key = JSON.stringify([this.keyOf(query), address]);
+    const known = values.get(key);
+    if (known !== undefined) return known;
+    const value = await values.set(key, query.measure(studio.heads.editsToggling(address)));
+    if (typeof value === "number") return values.set(key, value);
+    values.entries.delete(key);
+    return null;
   }
 }

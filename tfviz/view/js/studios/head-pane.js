@@ -29,6 +29,8 @@ const OPENING_MESSAGE = "Opening the model …";
 export class HeadPane {
   /** @type {HeadsView | undefined} */
   headsView;
+  /** What follows the scale of the maps. @type {HTMLElement[]} */
+  legendEnd = [];
 
   /** @param {Theme} theme @param {Choices<StudioState>} store @param {ModelHeads} heads */
   constructor(theme, store, heads) {
@@ -90,6 +92,7 @@ export class HeadPane {
           h("output", {}, most),
         ),
       ),
+      ...this.legendEnd,
     );
   }
 

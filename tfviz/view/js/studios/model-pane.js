@@ -3,7 +3,7 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
-import { clamp } from "../base/numbers.js";
+import { clamp, withSign } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
 import { button, h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
@@ -99,6 +99,23 @@ export class ModelPane {
     }
   }
 
+  /**
+   * Show below each map, as a bar, what the answer loses without its head; a gain is a hollow bar.
+   * @param {Map<string, number>} losses by the key of the address; without bars if it is empty
+   * @param {number} limit the loss of a full bar
+   * @param {string} unit
+   */
+  showImportance(losses, limit, unit) {
+    this.element.classList.toggle("measured", losses.size > 0);
+    for (const [key, cell] of this.cells) {
+      const loss = losses.get(key);
+      cell.classList.toggle("gain", (loss ?? 0) < 0);
+      cell.style.setProperty("--loss", loss === undefined || !limit ? "0" : String(Math.abs(loss) / limit));
+      const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
+      if (loss !== undefined) head.title = `${head.title.split("\n")[0]}\nwithout it: ${withSign(-loss)} ${unit}`;
+    }
+  }
+
   /** Make the elements, anew only for another model. */
   makeCells() {
     const key = JSON.stringify(this.groups);
@@ -164,7 +181,7 @@ export class ModelPane {
       tabIndex: -1,
       "aria-hidden": "true",
     });
-    const cell = h("div", { class: "cell" }, look, off);
+    const cell = h("div", { class: "cell" }, look, off, h("span", { class: "importance", "aria-hidden": "true" }));
     this.cells.set(keyOf(address), cell);
     return cell;
   }
@@ -183,7 +200,7 @@ export class ModelPane {
   markCell(cell, address, off, selected) {
     const chosen = keyOf(address) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
-    const cross = /** @type {HTMLButtonElement} */ (cell.lastChild);
+    const cross = /** @type {HTMLButtonElement} */ (cell.children[1]);
     cross.textContent = off ? "+" : "×";
     cross.title = off ? "switch it on" : "switch it off";
     cell.classList.toggle("off", off);

@@ -9,6 +9,8 @@ import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
 import { makeTokenizer } from "../text/make-tokenizer.js";
 import { EngineSession } from "./engine-session.js";
+import { HeadAblation } from "./head-ablation.js";
+import { HeadImportance } from "./head-importance.js";
 import { HeadPane } from "./head-pane.js";
 import { ModelHeads } from "./model-heads.js";
 import { moreButton, pane } from "./small-elements.js";
@@ -105,9 +107,15 @@ export class Studio {
     return null;
   }
 
+  /** The numbers of what is shown, with those of heads that are measured. */
+  get allPanels() {
+    const panels = this.panels();
+    return panels && [...panels, ...this.importance.panels];
+  }
+
   /** @returns {HTMLElement[]} */
   tables() {
-    return (this.panels() ?? []).map(table);
+    return (this.allPanels ?? []).map(table);
   }
 
   /** @param {StudioArguments<Document>} args */
@@ -123,6 +131,9 @@ export class Studio {
     /** @type {ModelHeads} */
     this.heads = new ModelHeads(store, this.axes);
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
+    this.ablation = new HeadAblation(this);
+    this.importance = new HeadImportance(this);
+    this.headPane.legendEnd = [this.importance.button, this.importance.legend];
     this.bar = new TopBar(this.frame, viewDocument.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;
     const { body } = this.frame;
@@ -159,7 +170,7 @@ export class Studio {
     const frame = new Frame(host, this.viewDocument, this.store, {
       ...this.options,
       shortcuts: this.shortcuts,
-      grids: () => this.panels(),
+      grids: () => this.allPanels,
       drawing: () => this.frameDrawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),
@@ -307,6 +318,7 @@ export class Studio {
       (address) => this.markedRow(address),
     );
     this.headPane.showLegend(this.mapLegend);
+    this.importance.update(this.ablationQuery);
     this.showSource();
     this.showSentence();
     this.headPane.showOpened();
@@ -346,9 +358,14 @@ export class Studio {
     return describeHead(this.heads.grid(at), this.idsOf(at.part), this.unit, this.row);
   }
 
-  /** Describe the effect of switching off a head in a sentence. @param {HeadAddress} _at @returns {string} */
-  describeAblation(_at) {
-    return "";
+  /** The measure of the answer by which heads are compared. @returns {import("./head-ablation.js").AblationQuery | null} */
+  get ablationQuery() {
+    return null;
+  }
+
+  /** Describe the effect of toggling a head in a sentence. @param {HeadAddress} address */
+  describeAblation(address) {
+    return this.ablation.describe(address, this.ablationQuery);
   }
 
   /** The word for one token in texts. */

@@ -5,7 +5,7 @@ import { h } from "../../base/elements.js";
 import { percent, withSign } from "../../base/numbers.js";
 import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
 import { idsOrNull } from "../fill/causal-predictions.js";
-import { HeadAblation } from "../head-ablation.js";
+import { probabilityQuery } from "../head-ablation.js";
 import { logOdds, softmax, topK } from "../logits.js";
 import { joinPresent, note } from "../small-elements.js";
 import { stacked } from "../text/text-drawing.js";
@@ -16,7 +16,6 @@ import { CHOSEN_HEAD, PREDICTED_LABEL, WordEffects, isLabel } from "./word-effec
 
 /** @import { ClassifyDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
-/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { ProbabilityRow } from "../probability-bars.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Segment } from "../text/word-segments.js" */
@@ -39,7 +38,6 @@ export class ClassifyStudio extends TextStudio {
     super(args, "The words: press one to strike it out", "Take changes back", MAX_ANSWERS);
     this.words.element.ondblclick = (event) => this.words.at(event, (i) => this.edit(i));
     this.effects = new WordEffects(this);
-    this.ablation = new HeadAblation(this);
     this.heads.selectedToo = { label: CHOSEN_HEAD };
     this.verdict = h("div", { class: "bar-list", role: "group", "aria-label": "Verdict" });
     this.changeText = h("p", { class: "metric", role: "status" });
@@ -219,17 +217,15 @@ export class ClassifyStudio extends TextStudio {
     if (!this.effects.scale.hidden) this.sourceLabel.textContent = "Shaded by the effect of each word";
   }
 
-  /** @param {HeadAddress} address */
-  describeAblation(address) {
+  get ablationQuery() {
     const { answer, subjectLabel: label } = this;
-    if (!answer) return "";
+    if (!answer) return null;
     const { ids } = answer;
     const probabilityOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
-    return this.ablation.describe(address, {
+    return probabilityQuery(this.labelText(label), {
       key: `${label} ${ids}`,
-      name: this.labelText(label),
-      probability: probabilityOf(answer.logits),
-      ask: async (edits) => {
+      value: probabilityOf(answer.logits),
+      measure: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
         return other && probabilityOf(other.logits);
       },

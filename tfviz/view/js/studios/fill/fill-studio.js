@@ -4,7 +4,7 @@
 import { quotedExcerpt, visibleText } from "../../base/visible-text.js";
 import { PredictionPane } from "./prediction-pane.js";
 import { drawPredictions, predictionsHeight, predictionRows } from "./predictions.js";
-import { HeadAblation } from "../head-ablation.js";
+import { probabilityQuery } from "../head-ablation.js";
 import { CausalPredictions } from "./causal-predictions.js";
 import { logitsAt, softmax, topK } from "../logits.js";
 import { probabilitiesPanel } from "../probability-bars.js";
@@ -15,7 +15,6 @@ import { fillExamples } from "../examples.js";
 
 /** @import { FillDocument } from "../../documents.js" */
 /** @import { Drawing, Pen } from "../../types.js" */
-/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { Left } from "./causal-predictions.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @import { Logits } from "../text/text-studio.js" */
@@ -43,7 +42,6 @@ export class FillStudio extends TextStudio {
   constructor(...args) {
     super(args, "The words: press one to hide it", "Uncover all words");
     this.left = new CausalPredictions(this);
-    this.ablation = new HeadAblation(this);
     this.predictionPane = new PredictionPane(this);
     this.buildTextPanes({
       how: `${HIDE_HELP}${this.viewDocument.compare_with ? ` ${COMPARE_HELP}` : ""}`,
@@ -174,19 +172,17 @@ export class FillStudio extends TextStudio {
     for (const span of this.words.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
-  /** @param {HeadAddress} head */
-  describeAblation(head) {
+  get ablationQuery() {
     const { answer } = this;
     const [prediction] = this.predictionPane.current?.both ?? [];
-    if (!answer || !prediction) return "";
+    if (!answer || !prediction) return null;
     const { ids } = answer;
     const [id] = topK(prediction.probabilities, 1);
     const position = prediction.position + this.special.prefixIds.length;
-    return this.ablation.describe(head, {
+    return probabilityQuery(quotedExcerpt(this.tokenizer.tokens([id])[0], 24), {
       key: `${position} ${ids}`,
-      name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
-      probability: prediction.probabilities[id],
-      ask: async (edits) => {
+      value: prediction.probabilities[id],
+      measure: async (edits) => {
         const other = await this.ask("ablation", ids, { edits });
         return other && softmax(logitsAt(other, position, this.tokenizer.size))[id];
       },

@@ -8,7 +8,7 @@ import { LogitsCache } from "../logits-cache.js";
 import { AttendedPatches } from "./attended-patches.js";
 import { HEAD_SHORTCUTS } from "../head-pane.js";
 import { PatchAttention } from "./patch-attention.js";
-import { HeadAblation } from "../head-ablation.js";
+import { probabilityQuery } from "../head-ablation.js";
 import { effectSentence, attentionSentence, topPatches } from "./image-summary.js";
 import { LabelBars } from "./label-bars.js";
 import { imageExamples } from "./image-examples.js";
@@ -48,7 +48,6 @@ export class ClassifyImageStudio extends Studio {
   baseline = null;
   answers = new LogitsCache(this, MAX_ANSWERS);
   attention = new PatchAttention(this.viewDocument);
-  ablation = new HeadAblation(this);
 
   /** @param {StudioArguments<ClassifyImageDocument>} args */
   constructor(...args) {
@@ -269,20 +268,24 @@ export class ClassifyImageStudio extends Studio {
     return attentionSentence(this.attention.of(at), this.tokenNames, this.viewDocument.patches, this.from);
   }
 
+  get ablationQuery() {
+    const { answer, label, hidden } = this;
+    if (!answer) return null;
+    return probabilityQuery(this.verdict.labelText, {
+      key: `${label} ${hidden}`,
+      value: softmax(answer.logits)[label],
+      measure: async (edits) => {
+        const other = await this.ask("ablation", hidden, { edits });
+        return other && softmax(other.logits)[label];
+      },
+    });
+  }
+
   /** Describe the effect of all hidden patches and switched-off heads together; if there are none, of the head. @param {HeadAddress} address */
   describeAblation(address) {
     const { answer, baseline, label, hidden } = this;
     if (!answer || !baseline) return "";
-    if (!hidden.length && !this.edits.length)
-      return this.ablation.describe(address, {
-        key: `${label} ${hidden}`,
-        name: this.verdict.labelText,
-        probability: softmax(answer.logits)[label],
-        ask: async (edits) => {
-          const other = await this.ask("ablation", hidden, { edits });
-          return other && softmax(other.logits)[label];
-        },
-      });
+    if (!hidden.length && !this.edits.length) return super.describeAblation(address);
     const [baselineProbability, edited] = [baseline, answer].map(({ logits }) => softmax(logits)[label]);
     return effectSentence(this.verdict.labelText, baselineProbability, edited, this.hidden.length, this.edits.length);
   }

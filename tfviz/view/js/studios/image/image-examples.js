@@ -1,10 +1,8 @@
 // Guided experiments of the image classifier's studio, such as finding the patches that matter most.
 
 import { topPatches } from "./image-summary.js";
-import { logOdds } from "../logits.js";
 
 /** @import { ClassifyImageStudio } from "./classify-image-studio.js" */
-/** @import { HeadAddress } from "../model-pane.js" */
 
 const TOP_PATCHES = 4;
 
@@ -28,7 +26,14 @@ export function imageExamples(studio) {
         if (patch !== null) studio.hide([patch]);
       },
     },
-    { name: "Switch off the head that matters most", act: () => begin().then(() => switchOffStrongest(studio)) },
+    {
+      name: "Switch off the head that matters most",
+      act: async () => {
+        await begin();
+        const head = await studio.importance.findStrongest();
+        if (head) studio.heads.toggleHead(head);
+      },
+    },
     {
       name: `Show only the ${TOP_PATCHES} patches this head looks at most`,
       act: async () => {
@@ -49,21 +54,4 @@ export function imageExamples(studio) {
       },
     },
   ];
-}
-
-/** Switch off the head without which the log-odds of the followed label fall most. @param {ClassifyImageStudio} studio */
-async function switchOffStrongest(studio) {
-  /** @type {{ address: HeadAddress | null, odds: number }} */
-  let worst = { address: null, odds: Infinity };
-  for (const address of studio.heads.addresses.filter((one) => !studio.heads.isOff(one))) {
-    const site = studio.heads.siteOf(address);
-    const edits = [...studio.edits, { site, head: address.head, do: /** @type {const} */ ("zero") }];
-    const answer = await studio.ask("measure", studio.hidden, { edits });
-    if (!answer) return;
-    const odds = logOdds(answer.logits, studio.label);
-    if (odds < worst.odds) worst = { address, odds };
-  }
-  if (!worst.address) return;
-  studio.heads.select(worst.address);
-  studio.heads.toggle(studio.heads.siteOf(worst.address), [worst.address.head]);
 }

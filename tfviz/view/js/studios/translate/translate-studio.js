@@ -5,7 +5,7 @@ import { shortcuts } from "../../base/events.js";
 import { quoted } from "../../base/visible-text.js";
 import { EMPTY_HYPOTHESIS, logProbabilities } from "./beam-search.js";
 import { querySentence } from "../../views/head-summary.js";
-import { HeadAblation } from "../head-ablation.js";
+import { probabilityQuery } from "../head-ablation.js";
 import { topK } from "../logits.js";
 import { tokenPhrase } from "../../base/token-names.js";
 import { SearchCache } from "./search-cache.js";
@@ -55,7 +55,6 @@ export class TranslateStudio extends Studio {
     super(...args);
     this.source = new SourceSentence(this.tokenizers[0], this.viewDocument);
     this.searches = new SearchCache(this);
-    this.ablation = new HeadAblation(this);
     this.view = new TranslationView(this);
     this.buildPanes({
       textTitle: "The sentence",
@@ -316,22 +315,21 @@ export class TranslateStudio extends Studio {
     return sentence || super.describeHead(at);
   }
 
-  /** Describe the probability of the word at the position without a head. @param {HeadAddress} head */
-  describeAblation(head) {
+  /** The probability of the word at the position. */
+  get ablationQuery() {
     const { current } = this;
     const ids = this.source.latest?.ids;
-    if (!current || !ids || this.searching) return "";
+    if (!current || !ids || this.searching) return null;
     const { read, text, answer } = current;
     const position = this.part === "cross-attention" ? (this.row ?? current.position) : current.position;
     const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
       Math.exp(logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids)[id]);
     const logs = logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids);
     const id = text.tokens[position] ?? topK(logs, 1)[0];
-    return this.ablation.describe(head, {
+    return probabilityQuery(tokenPhrase(this.tokenizer.tokens([id])[0]), {
       key: JSON.stringify([ids, read, position, id]),
-      name: tokenPhrase(this.tokenizer.tokens([id])[0]),
-      probability: Math.exp(logs[id]),
-      ask: async (edits) => {
+      value: Math.exp(logs[id]),
+      measure: async (edits) => {
         const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
         return output && probabilityOf(output, id);
       },

@@ -9,7 +9,7 @@ import { LossBars } from "./loss-bars.js";
 import { tokenLosses } from "../logits.js";
 
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { HeadAddress } from "../model-pane.js" */
+/** @import { AblationQuery } from "../head-ablation.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
 
 const GENERATED_NOTE = " (It wrote part of the text itself, and what it writes is likely to it, good or bad.)";
@@ -56,8 +56,6 @@ const lossHelp = (unit) =>
 
 /** A line that describes the loss of a text, and bars of its tokens. */
 export class TextLoss {
-  /** @type {Map<string, number | null>} the loss without each head; null while it is requested */
-  withoutHeads = new Map();
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
@@ -102,21 +100,27 @@ export class TextLoss {
   }
 
   /**
-   * Describe the loss of the text without a head, which is computed once and shown when it is known.
-   * @param {HeadAddress} address
+   * The loss of the text as a measure of heads; null of a text that would take too long to read again.
+   * @param {Answer} answer
+   * @returns {AblationQuery | null}
    */
-  describeWithout(address) {
+  ablationQuery(answer) {
     const { studio } = this;
-    const { answer } = studio;
-    if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
-    const key = JSON.stringify([address, answer.key]);
-    const without = this.withoutHeads.get(key);
-    const now = (answer.loss ??= meanLoss(answer.logits, answer));
-    // reading a long text again takes too long
-    if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
-      void this.askWithout(key, address, answer);
-    if (without === undefined || without === null) return "";
-    return this.compare(now, without, answer.vocabSize, studio.heads.isOff(address));
+    const { ids, vocabSize } = answer;
+    if (ids.length < 2 || studio.loop.running || this.readingTime > MAX_READING_TIME) return null;
+    const value = (answer.loss ??= meanLoss(answer.logits, answer));
+    return {
+      key: String(ids),
+      value,
+      measure: async (edits) => {
+        const inputs = { ids: { shape: [1, ids.length], data: ids } };
+        const result = await studio.run("ablation", "read", inputs, { edits });
+        return result && meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer);
+      },
+      describe: (other, isOff) => this.compare(value, other, vocabSize, isOff),
+      loss: (loss) => loss,
+      unit: `nats a ${studio.unit}`,
+    };
   }
 
   /**
@@ -132,17 +136,5 @@ export class TextLoss {
       return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${perplexityComparison(other, now, vocabSize, unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
     return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${perplexityComparison(now, other, vocabSize, unit)}.${note}`;
-  }
-
-  /** @param {string} key @param {HeadAddress} address @param {Answer} answer */
-  async askWithout(key, address, answer) {
-    this.withoutHeads.set(key, null);
-    const { studio } = this;
-    const { ids, vocabSize } = answer;
-    const edits = studio.heads.editsToggling(address);
-    const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
-    if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
-    this.withoutHeads.set(key, meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer));
-    studio.showSentence();
   }
 }

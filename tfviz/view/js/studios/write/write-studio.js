@@ -24,7 +24,6 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { WriteDocument } from "../../documents.js" */
 /** @import { Drawing } from "../../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
-/** @import { HeadAddress } from "../model-pane.js" */
 /** @import { StudioArguments } from "../studio.js" */
 /** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
 
@@ -222,7 +221,6 @@ export class WriteStudio extends Studio {
     if (this.mappedAnswer !== answer) {
       const words = this.tokenizer.tokens(answer.ids);
       this.mappedAnswer = answer;
-      this.textLoss.withoutHeads.clear();
       this.showMaps(answer.patterns, () => [words, words]);
     } else this.showModel();
     this.text.show();
@@ -245,9 +243,8 @@ export class WriteStudio extends Studio {
     return this.answer?.ids ?? [];
   }
 
-  /** @param {HeadAddress} address */
-  describeAblation(address) {
-    return this.textLoss.describeWithout(address);
+  get ablationQuery() {
+    return this.answer && this.textLoss.ablationQuery(this.answer);
   }
 
   panels() {
