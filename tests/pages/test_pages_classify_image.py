@@ -219,11 +219,11 @@ def test_attention_query_is_class_token_or_hovered_patch(studio):
         page.locator(".legend .ramp").text_content()
         == f"attention0%{format_percent(largest / 4)}{format_percent(largest)} or more"
     )
-    assert page.locator(".pane .scale").text_content() == "The clearer a patch, the more the chosen head looks at it."
+    assert page.locator(".pane .scale").text_content() == "Darkened where the chosen head looks less."
 
 
-def test_patch_opacity_follows_attention(studio):
-    """Between the page's white and the picture's own colour, by the square root of the weight beside the largest."""
+def test_patch_brightness_follows_attention(studio):
+    """Between a dark tone and the picture's own colour, by the square root of the weight beside the largest."""
     model, made = vit_studio()
     plain_page = studio(with_state(made, shade="nothing"))
     own = [colour(plain_page, patch) for patch in range(COUNT)]
@@ -231,8 +231,8 @@ def test_patch_opacity_follows_attention(studio):
     _, seen = run_torch(model)
     weights = seen["blocks.1.attention.pattern"][0, 0, 0, 1:]
     for patch in range(COUNT):
-        share = 0.15 + 0.85 * (weights[patch] / weights.max()).item() ** 0.5
-        assert numpy.abs(colour(page, patch) - (255 + share * (own[patch] - 255))).max() <= 3
+        share = 0.3 + 0.7 * (weights[patch] / weights.max()).item() ** 0.5
+        assert numpy.abs(colour(page, patch) - share * own[patch]).max() <= 3
 
 
 def test_most_attended_patch_can_be_masked(studio):

@@ -1,5 +1,5 @@
 // A picture with the weights of its patches: turned pale grey and tinted, so that colour shows weight only, or in its own
-// colours, the paler the smaller the weight.
+// colours, the darker the smaller the weight.
 
 import { FORBIDDEN, ALLOWED } from "./grid.js";
 
@@ -9,7 +9,7 @@ import { FORBIDDEN, ALLOWED } from "./grid.js";
 
 const PICTURE_SHARE = 0.7; // of the picture's own tones, mixed with the page's colour
 const MAX_INK_SHARE = 0.75; // of the ink, at the largest weight
-const MIN_REVEALED = 0.15; // of the picture, where nothing is looked at
+const MIN_REVEALED = 0.3; // of a patch with no weight, so that one still sees what is there
 
 /** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {
@@ -101,19 +101,18 @@ export function tint({ data, width, height }, grid, theme, ratio) {
 }
 
 /**
- * Mix the cells of an image with the page's colour, the more the smaller their weights are beside the largest.
+ * Darken the cells of an image, the more the smaller their weights are beside the largest; what is bright stays coloured.
  * @type {Shade}
  */
-export function reveal({ data, width, height }, grid, theme) {
+export function reveal({ data, width, height }, grid) {
   const [down, across] = [grid.rows.length, grid.cols.length];
-  const page = channelsOf(theme.blank);
   const largest = grid.codes.reduce((max, code) => Math.max(max, code), 1);
   for (let y = 0, at = 0; y < height; y++) {
     const row = Math.floor((y * down) / height) * across;
     for (let x = 0; x < width; x++, at += 4) {
       const code = grid.codes[row + Math.floor((x * across) / width)];
       const share = MIN_REVEALED + ((1 - MIN_REVEALED) * code) / largest;
-      for (let c = 0; c < 3; c++) data[at + c] = page[c] + share * (data[at + c] - page[c]);
+      for (let c = 0; c < 3; c++) data[at + c] *= share;
     }
   }
 }

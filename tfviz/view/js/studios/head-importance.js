@@ -35,7 +35,8 @@ export class HeadImportance {
     const { store } = studio;
     this.button = button(BUTTON_TEXT, () => store.set({ head_importance: !store.get("head_importance") }), {
       class: "which-heads",
-      title: "run the model once without each head, and show as a bar below the head's map what it loses, hollow if it gains",
+      title:
+        "run the model once without each head, and show as a bar below the head's map what it loses, hollow if it gains",
     });
     this.legend = h("span", { class: "how" });
   }
@@ -102,10 +103,15 @@ export class HeadImportance {
   show() {
     const { losses, studio, unit, limit } = this;
     studio.headPane.model.showImportance(losses, limit, unit);
-    if (!this.key) this.legend.textContent = "";
-    else if (this.measuring) this.legend.textContent = `${losses.size} of ${studio.heads.addresses.length} heads …`;
-    else if (losses.size)
-      this.legend.textContent = `Bars: ${unit} lost without the head, up to ${formatFixed(limit, 2)}`;
+    this.legend.textContent = this.legendText;
+  }
+
+  get legendText() {
+    const { losses, measuring, studio, unit, limit } = this;
+    if (measuring) return `${losses.size} of ${studio.heads.addresses.length} heads …`;
+    if (!losses.size) return "";
+    const gained = [...losses.values()].some((loss) => loss < 0) ? " (hollow: gained)" : "";
+    return `Bars: ${unit} lost without it${gained}, up to ${formatFixed(limit, 2)}`;
   }
 
   /** @returns {GridPanel<Grid>[]} the losses as numbers, for each group of layers */

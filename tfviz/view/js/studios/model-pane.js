@@ -3,7 +3,7 @@
 
 /** @import { Theme } from "../base/theme.js" */
 
-import { clamp, withSign } from "../base/numbers.js";
+import { clamp, formatFixed } from "../base/numbers.js";
 import { smallMapTheme } from "../base/theme.js";
 import { button, h } from "../base/elements.js";
 import { consume, hasModifier } from "../base/events.js";
@@ -18,7 +18,8 @@ const MIN_SIDE = 22;
 const [WIDE, MIN_GROWTH, MAX_GROWTH] = [464, 1.1, 1.5]; // the width of several groups on a large screen, and how much larger their maps may be there
 export const MIN_NAMED_SIDE = 40; // of maps that have room for "layer" and "head" beside a number
 const MIN_CROSSED_SIDE = 56; // of maps that have room for a cross in a corner
-const [MAX_WIDTH, MAX_HEIGHT, GAP, GROUP_GAP] = [368, 344, 6, 18]; // of the pane, where all maps fit; between maps, and groups
+const [MAX_WIDTH, MAX_HEIGHT] = [368, 344]; // pixels of the pane, where all maps fit
+const [GAP, BAR_GAP, GROUP_GAP] = [6, 10, 18]; // pixels between maps, with room for a bar, and between groups
 
 /**
  * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
@@ -112,7 +113,9 @@ export class ModelPane {
       cell.classList.toggle("gain", (loss ?? 0) < 0);
       cell.style.setProperty("--loss", loss === undefined || !limit ? "0" : String(Math.abs(loss) / limit));
       const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
-      if (loss !== undefined) head.title = `${head.title.split("\n")[0]}\nwithout it: ${withSign(-loss)} ${unit}`;
+      if (loss === undefined) continue;
+      const change = `${formatFixed(Math.abs(loss), 2)} ${unit} ${loss < 0 ? "gained" : "lost"}`;
+      head.title = `${head.title.split("\n")[0]}\nwithout it: ${change}`;
     }
   }
 
@@ -124,10 +127,10 @@ export class ModelPane {
     this.cells.clear();
     const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
-    const fitting = (/** @type {number} */ available, /** @type {number} */ count) =>
-      Math.floor((available - GAP * (count - 1)) / count);
+    const fitting = (/** @type {number} */ available, /** @type {number} */ count, gap = GAP) =>
+      Math.floor((available - gap * (count - 1)) / count);
     const width = MAX_WIDTH - (GROUP_GAP - GAP) * (this.groups.length - 1);
-    this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows)), MIN_SIDE, MAX_SIDE);
+    this.side = clamp(Math.min(fitting(width, columns), fitting(MAX_HEIGHT, rows, BAR_GAP)), MIN_SIDE, MAX_SIDE);
     this.element.style.setProperty("--side", `${this.side}px`);
     const gaps = MAX_WIDTH - width + GAP * (columns - 1);
     const growth = clamp((WIDE - gaps) / (columns * this.side), MIN_GROWTH, MAX_GROWTH);

@@ -264,5 +264,5 @@ export function scaleParts(theme, grid, label) {
     const [low, high] = ["less likely", "more likely"].map((text) => h("output", {}, text));
     return [h("span", { title }, `Each patch makes ${label}`), low, gradient(theme.lut(grid)), high];
   }
-  return ["The clearer a patch, the more the chosen head looks at it."]; // how much is said by the small maps
+  return ["Darkened where the chosen head looks less."]; // how much is said by the small maps
 }
