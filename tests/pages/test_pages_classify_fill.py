@@ -698,7 +698,7 @@ def user_state(page):
 def test_undo_reverts_each_try(studio, kind):
     page = studio(MADE[kind]())
     names = page.locator(".examples button").all_text_contents()
-    assert len(names) == 3
+    assert len(names) == 4
     first = user_state(page)
     for name in names:
         do_try(page, name)

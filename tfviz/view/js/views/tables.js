@@ -90,7 +90,9 @@ export class Tables {
   /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
   makeStage() {
     const { panels, height = 460 } = this.tab;
-    const options = { axes: this.axes, maxCell: 22, maxHeight: height };
+    const numbered = panels.some((panel) => panel.numbered);
+    // cells without numbers are flat, wide enough for the names of their columns
+    const options = { axes: this.axes, maxCell: 44, maxCellHeight: numbered ? 44 : 22, maxHeight: height };
     return {
       panels: panels.map((panel) => {
         const { name, axes, texts, numbered } = panel;

@@ -72,7 +72,7 @@ export class PatchingStudio extends Studio {
     );
     this.buildPatchingPanes();
     this.showExamples([
-      { name: "Find the place that brings most back", act: () => this.findStrongest("residual") },
+      { name: "Find the position that brings most back", act: () => this.findStrongest("residual") },
       { name: "Find the head that brings most back", act: () => this.findStrongest("heads") },
       { name: "Swap the texts", act: () => this.swap() },
     ]);

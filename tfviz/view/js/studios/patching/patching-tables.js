@@ -30,7 +30,7 @@ const AXES = { residual: ["layer", "position"], heads: ["layer", "head"] };
 const CELLS = { residual: { maxCell: 40, maxCellHeight: 30 }, heads: { maxCell: 26 } }; // pixels
 const SHORTCUTS_HELP = "arrows move, Enter patches there, Escape takes the patch away, plus and minus zoom";
 const PADDING = 6; // pixels beside a table
-const LABEL_WIDTH = 120; // pixels that the names of rows and the scale take, about
+const LABEL_WIDTH = 56; // pixels that the names of rows take, about
 const MIN_CELL_WIDTH = 36; // pixels of a cell with its number, at least
 
 /** One table with its title, and what fills it. */
@@ -45,7 +45,7 @@ export class PatchingTable {
       const { cursor } = this.stage;
       if (cursor) handlers.patch([kind, cursor[0], cursor[1]]);
     };
-    const options = { axes: AXES[kind], ...CELLS[kind], maxHeight: 250, flatNames: true };
+    const options = { axes: AXES[kind], ...CELLS[kind], maxHeight: 250, flatNames: true, legend: false };
     /** @type {HeadStage} */
     this.stage = new HeadStage(
       Object.create(theme, { mark: { get: () => theme.ink } }), // orange would not be seen on orange
