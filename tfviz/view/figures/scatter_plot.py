@@ -70,6 +70,18 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
         axes.scatter(x, y, s=sizes[members], color=_ink(label), zorder=above, **style)
 
 
+def draw_spread(axes: Axes, scatter: Scatter) -> None:
+    """Draw a line from the lowest to the highest coordinate of each point, along each axis on which they differ."""
+    if scatter.spread is None:
+        return
+    (x_low, y_low), (x_high, y_high) = (end.T for end in scatter.spread)
+    x, y = scatter.points.T
+    colours = [_ink(label) for label in scatter.labels or [0] * len(x)]
+    style: Any = {"linewidth": 1.2, "alpha": 0.6, "zorder": 1.5}
+    axes.hlines(y, x_low, x_high, color=colours, **style)
+    axes.vlines(x, y_low, y_high, color=colours, **style)
+
+
 def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
     """Draw a line at 0 of each axis on which coordinates have both signs."""
     style: Any = {"color": muted(), "linewidth": 0.8, "zorder": 1}
@@ -107,17 +119,18 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
     points, names, marked = scatter.points, scatter.names, scatter.marked
     positions = axes.transData.transform(points)
     outwards, occupied = positions - positions.mean(0), list[Bbox]()
-    crossed = _along(positions, paths)
+    crossed = numpy.concatenate([_along(positions, paths), _along_spread(axes, scatter)])
     others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
         if len(occupied) == MAX_NAMES_SHOWN:
             return
-        drawn = numpy.concatenate([positions, crossed])
-        elsewhere = drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5]  # without points in the same place
+        rest, lines = (  # without points in the same place
+            drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5] for drawn in (positions, crossed)
+        )
+        around = NAME_SHIFTS if len(rest) < MAX_POINTS_NAMED_AROUND else SIDE_SHIFTS
         away = outwards[at] if at in marked else None
-        if box := _write_name(
-            axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
-        ):
+        name = drawable(shorten(names[at], MAX_NAME_LENGTH))
+        if box := _write_name(axes, points[at], name, around, away, occupied, numpy.concatenate([rest, lines])):
             occupied.append(box)
 
 
@@ -125,6 +138,7 @@ def _write_name(
     axes: Axes,
     point: numpy.ndarray,
     name: str,
+    around: Sequence[tuple[float, float, str, str]],
     away: numpy.ndarray | None,
     occupied: list[Bbox],
     positions: numpy.ndarray,
@@ -135,6 +149,7 @@ def _write_name(
         axes: the axes to draw on.
         point: the coordinates of the point.
         name: the name.
+        around: the places of an unmarked point's name.
         away: the preferred direction of a marked point's name; None for other points.
         occupied: the boxes of names written earlier.
         positions: the points to keep clear, [point, 2], in pixels.
@@ -143,8 +158,6 @@ def _write_name(
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
     frame, is_marked = axes.get_window_extent().padded(-clearance / 2), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
-    few = len(positions) < MAX_POINTS_NAMED_AROUND
-    around = NAME_SHIFTS if few else SIDE_SHIFTS
     near: Any = around if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
     common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
     for ring, (right, up, side, level) in (
@@ -174,6 +187,19 @@ def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.nd
         for one, other in itertools.pairwise(path)
     ]
     return numpy.concatenate([positions[:0], *lines])
+
+
+def _along_spread(axes: Axes, scatter: Scatter) -> numpy.ndarray:
+    """Return evenly spaced points on the lines that show the points' spread, [point, 2], in pixels."""
+    if scatter.spread is None:
+        return numpy.empty((0, 2))
+    ends = []
+    for axis in (0, 1):  # of the line along this axis
+        line = numpy.stack([scatter.points] * 2)
+        line[:, :, axis] = scatter.spread[:, :, axis]
+        ends.append([axes.transData.transform(end) for end in line])
+    shares = numpy.linspace(0, 1, PATH_STOPS + 2)[:, None, None]
+    return numpy.concatenate([(low + shares * (high - low)).reshape(-1, 2) for low, high in ends])
 
 
 def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:
