@@ -119,7 +119,7 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
     points, names, marked = scatter.points, scatter.names, scatter.marked
     positions = axes.transData.transform(points)
     outwards, occupied = positions - positions.mean(0), list[Bbox]()
-    crossed = numpy.concatenate([_along(positions, paths), _along_spread(axes, scatter)])
+    crossed, spread = _along(positions, paths), _along_spread(axes, scatter)
     others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
         if len(occupied) == MAX_NAMES_SHOWN:
@@ -130,7 +130,11 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
         around = NAME_SHIFTS if len(rest) < MAX_POINTS_NAMED_AROUND else SIDE_SHIFTS
         away = outwards[at] if at in marked else None
         name = drawable(shorten(names[at], MAX_NAME_LENGTH))
-        if box := _write_name(axes, points[at], name, around, away, occupied, numpy.concatenate([rest, lines])):
+        clear = numpy.concatenate([rest, lines])
+        box = _write_name(axes, points[at], name, around, away, occupied, numpy.concatenate([clear, spread]))
+        if not box and len(spread):  # rather over a line of the spread than nowhere
+            box = _write_name(axes, points[at], name, around, away, occupied, clear)
+        if box:
             occupied.append(box)
 
 
