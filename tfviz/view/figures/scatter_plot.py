@@ -23,6 +23,7 @@ MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names that may be tried, and name
 MAX_POINTS_NAMED_AROUND = 30  # with more points, unmarked names are placed only to the left or right
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point, and along the edges of the plot
+MAX_MARKED_SIZE = 56.0  # area of a marked point, in square points
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
 PATH_STOPS = 8  # points on each segment of a path that names must not cover
 DISTANCE_FACTORS = (1, 3, 5)  # tried for the name of a marked point; beyond the first, a line connects the two
@@ -61,7 +62,7 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
     """Draw a dot for each point in the colour of its group, grey without a group, larger if marked."""
     labels = numpy.array(scatter.labels or [0] * len(scatter.points))
     sizes = numpy.full(len(scatter.points), size)
-    sizes[list(scatter.marked)] *= 4
+    sizes[list(scatter.marked)] = min(4 * size, MAX_MARKED_SIZE)
     for label in range(-1 if scatter.groups else 0, max(1, len(scatter.groups))):
         members = labels == label
         style: Any = {"alpha": 0.45 if label < 0 else 0.85, "linewidths": 0}
