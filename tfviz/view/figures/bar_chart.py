@@ -42,7 +42,7 @@ def bars(
     references: Mapping[str, float] | None = None,
     *,
     x: str = "",
-    grey: Collection[Any] = (),
+    grey: Collection[Any] | Mapping[str, Collection[Any]] = (),
 ) -> StaticFigure:
     """Draw vertical bars: a panel for each series with a bar for each word, all on one scale.
 
@@ -54,14 +54,18 @@ def bars(
         y: the name of the y-axis.
         references: horizontal dashed lines, name -> height, such as chance level.
         x: the name of the x-axis.
-        grey: words whose bars are grey, such as controls.
+        grey: words whose bars are grey, such as controls, in all panels or by name of a series.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a series does not have a value for each word, or has NaN or
             infinity.
-        LookupError: `grey` has a word that has no bar.
+        LookupError: `grey` has a word that has no bar, or a series that does not exist.
     """
-    are_grey = _are_among(labels, grey, "grey")
+    if unknown := [name for name in grey if isinstance(grey, Mapping) and name not in heights]:
+        raise LookupError(f"grey is given for {unknown[0]!r}; the series are {list(heights)}")
+    are_grey = {
+        name: _are_among(labels, grey.get(name, ()) if isinstance(grey, Mapping) else grey, "grey") for name in heights
+    }
     labels, series = _check_series(labels, heights, MAX_BARS)
     levels = check_references(references)
 
@@ -77,7 +81,7 @@ def bars(
         for axes in panels[len(series) :]:
             axes.set_visible(False)
         for axes, (name, values) in zip(panels, series.items()):
-            axes.bar(range(len(labels)), values.mean, color=_bar_colours(are_grey), width=0.75)
+            axes.bar(range(len(labels)), values.mean, color=_bar_colours(are_grey[name]), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(labels)), values.low, values.high, color=ink, linewidth=1.5)
