@@ -31,6 +31,11 @@ def test_state_displays_markdown_and_text():
 def test_check_reports_which_statements_hold():
     both = claims.check({"a beats b": torch.tensor(True), "b beats c": 1 < 0})
     assert both._repr_markdown_() == "Checked in this run:\n\n- ✓ a beats b\n- ✗ **not in this run:** b beats c"
+    three = {"one": True, "two": True, "three": True}
+    folded = claims.check(three)._repr_markdown_()
+    assert folded.startswith("<details><summary>✓ Checked in this run: all 3 statements hold</summary>\n\n- ✓ one\n")
+    assert folded.endswith("- ✓ three\n\n</details>")
+    assert "<details>" not in claims.check(three | {"two": False})._repr_markdown_()  # one that fails is seen
     with pytest.raises(ValueError, match="no statement to check"):
         claims.check({})
     with pytest.raises(RuntimeError):  # a comparison of each element is no truth value

@@ -1,6 +1,7 @@
 """`view.scatter` and `view.planes`: mouse, keyboard, search, exports and input checks."""
 
 import csv
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -43,6 +44,18 @@ def test_axes_are_not_flipped(page, tmp_path):
     pixels = torch.tensor(svg_points(page, tmp_path)).reshape(3, 3, 2)
     assert (pixels[:, 1:, 0] > pixels[:, :-1, 0]).all()
     assert (pixels[1:, :, 1] > pixels[:-1, :, 1]).all()
+
+
+def test_lines_show_range_of_training_runs(open_view, tmp_path):
+    runs = GRID.repeat(3, 1, 1) + torch.tensor([-1.0, 0.0, 1.0])[:, None, None] * torch.tensor([4.0, 0.5])
+    page = open_view(view.scatter(runs, NAMES, "A rose of three winds"))
+    points = svg_points(page, tmp_path)
+    drawn = ElementTree.parse(takes(page, "SVG", tmp_path)).getroot().iter(CIRCLE.replace("circle", "path"))
+    numbers = [[float(number) for number in re.findall(r"-?[\d.]+", line.get("d"))] for line in drawn]
+    lines = [(line[0], line[-2], line[1], line[-1]) for line in numbers if len(line) == 8]
+    for x, y in points:
+        assert any(y1 == y2 == y and (x1 + x2) / 2 == pytest.approx(x, abs=0.1) and x1 < x2 for x1, x2, y1, y2 in lines)
+        assert any(x1 == x2 == x and (y1 + y2) / 2 == pytest.approx(y, abs=0.1) and y1 > y2 for x1, x2, y1, y2 in lines)
 
 
 def test_arrow_keys_move_to_next_point_in_direction(page):

@@ -127,3 +127,44 @@ def test_frames_stand_in_rows_of_about_equal_length(count, rows):
     figure = view.steps(frames, static_steps=list(frames)).figure()
     tops = [round(axes.get_subplotspec().rowspan.start) for axes in figure.axes[:count]]
     assert [tops.count(row) for row in range(len(rows))] == rows
+
+
+def test_name_of_reference_line_meets_no_other_name_and_no_other_line():
+    near = view.bar_table(["a"], {"one": [1.0]}, "t", references={"the first of two": 0.5, "the second": 0.6})
+    far = view.bar_table(["a"], {"one": [1.0]}, "t", references={"low": 0.1, "high": 0.9})
+    for chart, rows in ((near, 2), (far, 1)):
+        (axes,) = chart.figure().axes
+        names = axes.texts[1:]
+        assert len({text.xy[1] for text in names}) == rows
+        ends = [(axes.lines[i].get_ydata()[1], text.xy[1]) for i, text in enumerate(names)]
+        assert all(end > name for end, name in ends)  # a line goes on to its name
+    left, right = near.figure().axes[0].texts[1:]
+    assert left.xy[1] > right.xy[1]  # the name of the left line passes below the end of the right one
+
+
+def test_axis_of_bars_reaches_a_reference_line_below_0():
+    (axes,) = view.bar_table(["a"], {"one": [1.0]}, "t", references={"low": -0.5}).figure().axes
+    assert axes.get_xlim()[0] == -0.5
+
+
+def test_three_wide_panels_of_bars_stand_one_below_the_other():
+    words = [f"{n // 4}.{n % 4}" for n in range(16)]
+    panels = view.bars(words, {name: range(16) for name in "abc"}, "t").figure().axes
+    assert len({round(axes.get_position().x0, 2) for axes in panels}) == 1
+    assert len({round(axes.get_position().y0, 2) for axes in panels}) == 3
+
+
+def test_scatter_of_training_runs_draws_mean_with_lines_from_lowest_to_highest():
+    runs = torch.tensor([[[1.0, 10.0], [5.0, 20.0]], [[3.0, 10.0], [5.0, 26.0]], [[2.0, 13.0], [5.0, 20.0]]])
+    shown = view.scatter(runs, ["a", "b"], "t")
+    assert shown.document["range"] == [[1.0, 5.0], [10.0, 26.0]]
+    axes = shown.figure().axes[0]
+    (dots,) = (drawn for drawn in axes.collections if len(drawn.get_offsets()) == 2)
+    assert dots.get_offsets().tolist() == [[2.0, 11.0], [5.0, 22.0]]
+    along_x, along_y = (drawn.get_segments() for drawn in axes.collections if hasattr(drawn, "get_segments"))
+    assert [line.tolist() for line in along_x] == [[[1, 11], [3, 11]], [[5, 22], [5, 22]]]
+    assert [line.tolist() for line in along_y] == [[[2, 10], [2, 13]], [[5, 20], [5, 26]]]
+    start, size = shown.document["spread"]
+    low, high = torch.frombuffer(bytearray(shown.data[start : start + size]), dtype=torch.float32).view(2, 2, 2)
+    assert low.tolist() == [[1.0, 10.0], [5.0, 20.0]]
+    assert high.tolist() == [[3.0, 13.0], [5.0, 26.0]]

@@ -533,6 +533,10 @@ def test_bars_are_signed_grey_and_compared_with_references():
     panel = view.bars([1, 2], {"one": [0.5, -0.25]}, "t", grey=[2], x="what they are").figure()
     assert panel.get_supxlabel() == "what they are"
     assert [bar.get_facecolor() for bar in panel.axes[0].patches] == [blue, grey]
+    pair = view.bars([1, 2], {"one": [0.5, 0.2], "other": [0.1, 0.2]}, "t", grey={"other": [1]}).figure()
+    assert [bar.get_facecolor() for axes in pair.axes for bar in axes.patches] == [blue, blue, grey, blue]
+    with pytest.raises(LookupError, match="grey is given for 'third'; the series are"):
+        view.bars([1, 2], {"one": [0.5, 0.2]}, "t", grey={"third": [1]})
 
 
 def test_rows_of_a_group_stand_apart_with_their_names_and_numbers():

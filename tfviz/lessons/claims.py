@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+MAX_OPEN = 2  # a longer list of statements that all hold is folded
 HOLDS_PREFIX, FAILS_PREFIX = "holds in this run: ", "does not hold in this run: "
 
 
@@ -50,6 +51,8 @@ def state(sentence: str) -> Statement:
 def check(statements: Mapping[str, Any]) -> Statement:
     """Return a list of statements that shows whether each holds in this run.
 
+    A list of more than two that all hold is folded below a line that says so.
+
     Args:
         statements: statement -> a truth value, such as {"two heads beat one": two > one}. A truth value is anything
             that `bool` converts, such as a comparison of numbers, or `(a > b).all()` of tensors.
@@ -68,6 +71,9 @@ def check(statements: Mapping[str, Any]) -> Statement:
     marks = "\n".join(
         f"- ✓ {sentence}" if truth else f"- ✗ **not in this run:** {sentence}" for sentence, truth in results.items()
     )
+    if len(results) > MAX_OPEN and all(results.values()):
+        summary = f"✓ Checked in this run: all {len(results)} statements hold"
+        return Statement(f"<details><summary>{summary}</summary>\n\n{marks}\n\n</details>", plain)
     return Statement(f"Checked in this run:\n\n{marks}", plain)
 
 

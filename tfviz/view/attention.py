@@ -322,7 +322,13 @@ def steps(
     )
 
 
-def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **maps_by_name: AttentionMaps) -> View:
+def groups(
+    title: str | None = None,
+    *,
+    axes: tuple[str, str] = (QUERY, KEY),
+    max_bytes: float = MAX_PAGE_BYTES,
+    **maps_by_name: AttentionMaps,
+) -> View:
     """Show several groups of maps of one model, one at a time; they may differ in their numbers of layers.
 
     For example, for one capture of an encoder-decoder:
@@ -334,6 +340,12 @@ def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **map
         }
         view.groups(**maps)
 
+    Args:
+        title: the title; None: the name and the size of the first group.
+        axes: names of rows and columns, if they are not queries and keys.
+        max_bytes: maximum size of the data in the page, in bytes.
+        **maps_by_name: the groups of maps, by name.
+
     Raises:
         ValueError: there are no captures.
     """
@@ -342,8 +354,9 @@ def groups(title: str | None = None, *, max_bytes: float = MAX_PAGE_BYTES, **map
     (name, first), *others = maps_by_name.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
-    static_figure = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
-    return heads_view(static_figure, maps_by_name, {"mode": "sheet"}, title, max_bytes=max_bytes)
+    shown = title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}"
+    static_figure = figures.heads(first, shown, axes=axes)
+    return heads_view(static_figure, maps_by_name, {"mode": "sheet"}, title, max_bytes=max_bytes, axes=axes)
 
 
 def live(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy
+import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
@@ -18,6 +20,7 @@ from tfviz.view.figures.palette import drawable, muted
 from tfviz.view.figures.scatter_plot import (
     draw_names,
     draw_points,
+    draw_spread,
     draw_zero_lines,
     group_labels,
     group_legend,
@@ -30,11 +33,12 @@ from tfviz.view.spec import Scatter
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12
+FEW_POINTS = 60  # at most so many are drawn larger, in the colours of their groups
 AxisScale = Literal["linear", "log"]
 
 
 def scatter(
-    points: Float[Tensor, "point axis"],
+    points: Float[Tensor, "*training point axis"],
     names: Sequence[str],
     title: str,
     axes: tuple[str, str] = ("first", "second"),
@@ -50,7 +54,8 @@ def scatter(
     The reader can search for names.
 
     Args:
-        points: the coordinates, [point, 2].
+        points: the coordinates, [point, 2] or [training, point, 2]. For several training runs, points are the mean,
+            with a line from minimum to maximum along each axis.
         names: the names of the points.
         title: the title.
         axes: names of the two coordinates.
@@ -61,16 +66,18 @@ def scatter(
         scales: "linear" or "log" for each axis.
 
     Raises:
-        ValueError: there are no points; points are not [point, 2] or not finite; there are not as many names or groups
-            as points; there are more than six groups; a coordinate or the start of a log axis is not above 0.
+        ValueError: there are no points; points are not [point, 2] or [training, point, 2], or not finite; there are not
+            as many names or groups as points; there are more than six groups; a coordinate or the start of a log axis
+            is not above 0.
         LookupError: `mark` names a point that does not exist.
     """
-    table = _plane("points", points).numpy()
+    table, ends = _mean_and_ends(points)
     names = _names(names, len(table))
-    shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
+    shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)), ends)
+    extent = (table, table) if ends is None else ends
     lows = [
         float(column.min()) if low is None else min(low, float(column.min()))
-        for column, low in zip(table.T, axis_starts)
+        for column, low in zip(extent[0].T, axis_starts)
     ]
     for axis, scale, low in zip(axes, scales, lows):
         if scale == "log" and low <= 0:
@@ -82,7 +89,7 @@ def scatter(
         "names": names,
         "axes": list(axes),
         "data": blobs.add(table.tobytes()),
-        "range": [[low, float(column.max())] for low, column in zip(lows, table.T)],
+        "range": [[low, float(column.max())] for low, column in zip(lows, extent[1].T)],
         "scales": list(scales),
         "limit": float(abs(table).max()) or 1.0,
         "labels": list(shown.labels),
@@ -90,12 +97,15 @@ def scatter(
         "marked": list(shown.marked),
         "state": {"locked_rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
+    if ends is not None:
+        document["spread"] = blobs.add(ends.tobytes())
 
     def draw() -> Figure:
-        figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
+        figure = Figure(figsize=(7.2, 4.6 + 0.3 * bool(groups)), layout="constrained")
         plane = figure.subplots()
         plane.set(xscale=scales[0], yscale=scales[1])
-        draw_points(plane, shown, 9 if groups is None else 14)
+        draw_points(plane, shown, 9 if groups is None else 24 if len(names) <= FEW_POINTS else 14)
+        draw_spread(plane, shown)
         plane.margins(0.06)
         plane.update_datalim([lows])
         plane.autoscale_view()
@@ -110,8 +120,8 @@ def scatter(
         draw_names(plane, shown)
         return figure
 
-    ends = [(names[int(column.argmin())], names[int(column.argmax())]) for column in table.T]
-    ranges = "; ".join(f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, ends))
+    outermost = [(names[int(column.argmin())], names[int(column.argmax())]) for column in table.T]
+    ranges = "; ".join(f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, outermost))
     return View(StaticFigure(draw, f"{title}\n{ranges}"), document, blobs.data)
 
 
@@ -186,6 +196,14 @@ def _draw_plane(plane: Axes, scatter: Scatter, paths: Sequence[Sequence[int]]) -
     plane.set(xlim=(-limit, limit), ylim=(-limit, limit), xticks=[0], yticks=[0], aspect="equal")
     plane.tick_params(labelbottom=False, labelleft=False)
     plane.set(xlabel=drawable(scatter.axes[0]), ylabel=drawable(scatter.axes[1]))
+
+
+def _mean_and_ends(points: Tensor) -> tuple[numpy.ndarray, numpy.ndarray | None]:
+    """Return the mean coordinates, [point, 2], and the lowest and the highest, [end, point, 2], over training runs."""
+    if points.dim() != 3 or not len(points):
+        return _plane("points", points).numpy(), None
+    ends = torch.stack([_plane("points", end) for end in (points.amin(0), points.amax(0))])
+    return _plane("points", points.mean(0)).numpy(), ends.numpy()
 
 
 def _plane(name: str, points: Tensor) -> Tensor:

@@ -247,6 +247,8 @@ class Scatter:
         groups: names of the groups, each with its own colour.
         labels: the index of each point's group, -1 (grey) for none; empty if there are no groups.
         marked: indices of points to draw larger and to label first.
+        spread: the lowest and the highest coordinates of each point over training runs, [end, point, 2]; None without
+            several runs.
     """
 
     points: numpy.ndarray
@@ -255,6 +257,7 @@ class Scatter:
     groups: Sequence[str]
     labels: Sequence[int]
     marked: Sequence[int]
+    spread: numpy.ndarray | None = None
 
     @property
     def legend(self) -> list[tuple[int, str]]:

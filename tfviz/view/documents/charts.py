@@ -159,6 +159,7 @@ class PointsDocument(TypedDict):
         names: names of the points.
         axes: names of the two coordinates.
         data: float32, [point, 2].
+        spread: float32, [end, point, 2]: the lowest and the highest coordinates of each point over training runs.
         range: the lowest and the highest number of each axis.
         scales: "linear" or "log" for each axis.
         limit: the largest absolute value.
@@ -172,6 +173,7 @@ class PointsDocument(TypedDict):
     names: list[str]
     axes: list[str]
     data: ByteRange
+    spread: NotRequired[ByteRange]
     range: list[list[float]]
     scales: list[Literal["linear", "log"]]
     limit: float

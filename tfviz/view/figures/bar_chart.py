@@ -29,6 +29,9 @@ MAX_NAME_LENGTH = 42  # characters of a row's name
 CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
 GREY_OPACITY = 0.45  # opacity of a bar that is a base rate or a control
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
+COLUMN_INCHES, ONLY_COLUMN_INCHES = 2.6, 4.2  # width of a column of bars and numbers; of the only one
+TITLE_LETTER_INCHES = 0.08  # on average
+REFERENCE_LETTER_INCHES = 0.05  # of the name of a reference line, on average
 
 
 def bars(
@@ -39,7 +42,7 @@ def bars(
     references: Mapping[str, float] | None = None,
     *,
     x: str = "",
-    grey: Collection[Any] = (),
+    grey: Collection[Any] | Mapping[str, Collection[Any]] = (),
 ) -> StaticFigure:
     """Draw vertical bars: a panel for each series with a bar for each word, all on one scale.
 
@@ -51,29 +54,34 @@ def bars(
         y: the name of the y-axis.
         references: horizontal dashed lines, name -> height, such as chance level.
         x: the name of the x-axis.
-        grey: words whose bars are grey, such as controls.
+        grey: words whose bars are grey, such as controls, in all panels or by name of a series.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a series does not have a value for each word, or has NaN or
             infinity.
-        LookupError: `grey` has a word that has no bar.
+        LookupError: `grey` has a word that has no bar, or a series that does not exist.
     """
-    are_grey = _are_among(labels, grey, "grey")
+    if unknown := [name for name in grey if isinstance(grey, Mapping) and name not in heights]:
+        raise LookupError(f"grey is given for {unknown[0]!r}; the series are {list(heights)}")
+    are_grey = {
+        name: _are_among(labels, grey.get(name, ()) if isinstance(grey, Mapping) else grey, "grey") for name in heights
+    }
     labels, series = _check_series(labels, heights, MAX_BARS)
     levels = check_references(references)
 
     def draw() -> Figure:
         length = max(2.4, _bar_step(labels) * len(labels) + 0.6)  # of a panel
-        across = len(series) if len(series) * length < CROWDED_WIDTH else min(2, len(series))
+        crowded = 1 if len(series) == 3 else min(2, len(series))  # panels in a row, where all would be too wide
+        across = len(series) if len(series) * length < CROWDED_WIDTH else crowded
         down = math.ceil(len(series) / across)
         width = min(9.0, length * across + 0.4)
-        figure = Figure(figsize=(width, 0.5 + 2.0 * down), layout="constrained")
-        grid = figure.subplots(down, across, sharey=True, squeeze=False)
+        figure = Figure(figsize=(width, 0.5 + (2.0 if across > 1 or down == 1 else 1.5) * down), layout="constrained")
+        grid = figure.subplots(down, across, sharey=True, sharex=across == 1, squeeze=False)
         panels = grid.flatten().tolist()
         for axes in panels[len(series) :]:
             axes.set_visible(False)
         for axes, (name, values) in zip(panels, series.items()):
-            axes.bar(range(len(labels)), values.mean, color=_bar_colours(are_grey), width=0.75)
+            axes.bar(range(len(labels)), values.mean, color=_bar_colours(are_grey[name]), width=0.75)
             if values.several:
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(labels)), values.low, values.high, color=ink, linewidth=1.5)
@@ -140,12 +148,7 @@ def bar_table(
     numbers = {name: format_column(column, largest) for name, column in series.items()}
 
     def draw() -> Figure:
-        lines = max(len(those) for those in levels.values())
-        height = 0.27 * (heights[-1] + 1) + 0.8 + 0.17 * lines
-        width = min(9.0, 2.6 * len(series) + 1.6)
-        figure = Figure(figsize=(width, height), layout="constrained")
-        panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
-        panel_width = (width - 1.6) / len(series)
+        width, panel_width = _table_width(names, len(series), title)
         colours = _bar_colours(are_grey)
         scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
         widths = {name: [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in numbers[name]] for name in series}
@@ -153,14 +156,18 @@ def bar_table(
             name: _axis_length(column, levels[name].values(), *scales[name], widths[name])
             for name, column in series.items()
         }
+        lengths = lengths if limit is None else dict.fromkeys(lengths, max(lengths.values()))
+        named = {name: _reference_rows(levels[name], lengths[name] / panel_width) for name in series}
+        lines = max(row + 1 for rows in ({"": -1}, *named.values()) for row in rows.values())
+        figure = Figure(figsize=(width, 0.27 * (heights[-1] + 1) + 0.8 + 0.17 * lines), layout="constrained")
+        panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
         for axes, (name, column) in zip(panels, series.items()):
-            axis_length = lengths[name] if limit is None else max(lengths.values())
-            positions = _number_positions(column, levels[name].values(), widths[name], axis_length)
-            _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], axis_length)
-            _reference_columns(axes, levels[name], heights[-1] + 1)
+            positions = _number_positions(column, levels[name].values(), widths[name], lengths[name])
+            _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], lengths[name])
+            _draw_references(axes, levels[name], named[name], heights[-1] + 0.7)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
-        panels[0].invert_yaxis()
+        panels[0].set_ylim(heights[-1] + 0.6, -0.6)
         set_title(figure, title)
         return figure
 
@@ -232,10 +239,19 @@ def _levels(references: Mapping[str, float | Mapping[str, float]], column: str) 
     return check_references({name: float(value) for name, value in levels.items() if value is not None})
 
 
+def _table_width(names: Sequence[str], columns: int, title: str) -> tuple[float, float]:
+    """Return the width of a table of bars, at least its title's, and of each of its columns, in inches."""
+    beside = min(3.2, LETTER_WIDTH_INCHES * min(MAX_NAME_LENGTH, max(map(len, names))) + 0.2)
+    column = ONLY_COLUMN_INCHES if columns == 1 else COLUMN_INCHES
+    width = min(9.0, max(column * columns + beside, TITLE_LETTER_INCHES * len(title) + 0.2))
+    return width, (width - beside) / columns
+
+
 def _scale(column: Spread, levels: Iterable[float], limit: float | None) -> tuple[float, float]:
-    """Return the start and the length of a column's scale, which includes 0."""
+    """Return the start and the length of a column's scale, which includes 0 and all reference lines."""
+    levels = list(levels)
     end = max([float(column.high.max()), *levels]) if limit is None else limit
-    start = min(0.0, float(column.low.min()))
+    start = min(0.0, float(column.low.min()), *levels)
     return start, max(end, 0.0) - start or 1.0
 
 
@@ -273,14 +289,29 @@ def _axis_length(
     return axis_length
 
 
-def _reference_columns(axes: Axes, levels: Mapping[str, float], rows: float) -> None:
-    """Draw vertical dashed lines with their names below the bars, one below the other."""
-    for line, (name, value) in enumerate(levels.items()):
-        axes.axvline(value, color=muted(), linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-        point = (value, rows - 0.3 + 0.6 * line)
-        text = shorten(drawable(name), 40)
-        style: Any = {"fontsize": 7.5, "color": muted(), "va": "top", "ha": "left", "annotation_clip": False}
-        axes.annotate(text, point, xytext=(2.5, 0), textcoords="offset points", **style)  # beside the end of the line
+def _reference_rows(levels: Mapping[str, float], units_per_inch: float) -> dict[str, int]:
+    """Return, for each reference line, the row of its name, so that it meets no other name, and no line to its right.
+
+    A line goes down as far as its name. So the rightmost name is in the first row, and others are in the first row that
+    is free, from right to left.
+    """
+    starts, rows = list[float](), dict[str, int]()  # of the leftmost name in each row
+    for name, value in sorted(levels.items(), key=lambda level: -level[1]):
+        end = value + (len(shorten(drawable(name), 40)) + 2) * REFERENCE_LETTER_INCHES * units_per_inch
+        rows[name] = next((row for row, start in enumerate(starts) if end < start), len(starts))
+        starts[rows[name] : rows[name] + 1] = [value]
+    return rows
+
+
+def _draw_references(axes: Axes, levels: Mapping[str, float], rows: Mapping[str, int], top: float) -> None:
+    """Draw vertical dashed lines down to their names, which stand in rows below the bars, from `top` down."""
+    line: Any = {"color": muted(), "linewidth": 1, "zorder": 3, "linestyle": (0, (5, 3)), "clip_on": False}
+    line |= {"scalex": False, "scaley": False}
+    style: Any = {"fontsize": 7.5, "color": muted(), "va": "top", "ha": "left", "annotation_clip": False}
+    for name, value in levels.items():
+        point = (value, top + 0.6 * rows[name])
+        axes.plot([value, value], [-0.6, point[1] + 0.45], **line)
+        axes.annotate(shorten(drawable(name), 40), point, xytext=(2.5, 0), textcoords="offset points", **style)
 
 
 def _check_series(

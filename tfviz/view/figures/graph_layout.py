@@ -15,6 +15,7 @@ SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # the layout stops when no box moves further, since smaller moves are invisible
 BEND_WEIGHT = 6  # weight of the other bends of a long edge, relative to its ends
 MAIN_WEIGHT = 200  # weight of a main link (see `_main_links`), relative to other links
+SNAP_POINTS = 14.0  # columns nearer than this to each other are aligned
 Point = tuple[float, float]
 
 
@@ -144,15 +145,52 @@ def _columns(
     """Return the x-coordinate of each node: near the mean of its neighbours, in the order of its layer.
 
     The bends of a long edge are aligned vertically if possible, and so are boxes joined by main links. Main links are
-    applied in a second pass, because boxes that they join hardly move any more.
+    applied in a second pass, because boxes that they join hardly move any more; links nearly vertical then become so.
     """
     x = [0.0] * len(nodes)
     for layer in layers:
         _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
     for straight in (set[tuple[int, int]](), main):
         _settle(layers, nodes, _links(len(nodes), chains, straight), x)
+    _straighten(_vertical_groups(chains, main), layers, nodes, x)
     _join_parts(nodes, chains, x)
     return x
+
+
+def _vertical_groups(chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
+    """Return the groups of nodes to align vertically: those that main links join, and the bends of each other edge."""
+    groups: list[set[int]] = []
+    for chain in chains:
+        group = set(chain if (chain[0], chain[-1]) in main else chain[1:-1])
+        joined = [other for other in groups if other & group]
+        groups = [other for other in groups if not other & group] + [group.union(*joined)]
+    return [sorted(group) for group in sorted(groups, key=len, reverse=True) if len(group) > 1]
+
+
+def _straighten(
+    groups: Sequence[Sequence[int]], layers: Sequence[Sequence[int]], nodes: Sequence[Box], x: list[float]
+) -> None:
+    """Give the nodes of each group one x-coordinate, where their neighbours leave room; changes `x`.
+
+    The coordinate is that of an earlier group if one is near, else the mean of the group's.
+    """
+    beside = {node: at for layer in layers for node, at in zip(layer, zip([None, *layer], [*layer[1:], None]))}
+    columns: list[float] = []
+    for group in groups:
+        lows, highs = [float("-inf")], [float("inf")]
+        for node in group:
+            left, right = beside[node]
+            room = nodes[node].width / 2 + COLUMN_GAP
+            lows += [] if left is None else [x[left] + nodes[left].width / 2 + room]
+            highs += [] if right is None else [x[right] - nodes[right].width / 2 - room]
+        low, high, mean = max(lows), min(highs), fmean(x[node] for node in group)
+        if low > high:
+            continue
+        near = [column for column in columns if abs(column - mean) < SNAP_POINTS and low <= column <= high]
+        column = near[0] if near else min(max(mean, low), high)
+        columns.append(column)
+        for node in group:
+            x[node] = column
 
 
 def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[float]) -> None:

@@ -23,6 +23,7 @@ MAX_NAMES_TRIED, MAX_NAMES_SHOWN = 1000, 60  # names that may be tried, and name
 MAX_POINTS_NAMED_AROUND = 30  # with more points, unmarked names are placed only to the left or right
 MAX_NAME_LENGTH = 32  # characters
 POINT_CLEARANCE_PIXELS = 4  # free space around a point, and along the edges of the plot
+MAX_MARKED_SIZE = 56.0  # area of a marked point, in square points
 MARKED_SHIFT = 2  # additional distance of a marked point's name, in points
 PATH_STOPS = 8  # points on each segment of a path that names must not cover
 DISTANCE_FACTORS = (1, 3, 5)  # tried for the name of a marked point; beyond the first, a line connects the two
@@ -61,13 +62,25 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
     """Draw a dot for each point in the colour of its group, grey without a group, larger if marked."""
     labels = numpy.array(scatter.labels or [0] * len(scatter.points))
     sizes = numpy.full(len(scatter.points), size)
-    sizes[list(scatter.marked)] *= 4
+    sizes[list(scatter.marked)] = min(4 * size, MAX_MARKED_SIZE)
     for label in range(-1 if scatter.groups else 0, max(1, len(scatter.groups))):
         members = labels == label
         style: Any = {"alpha": 0.45 if label < 0 else 0.85, "linewidths": 0}
         above = 3 if scatter.groups and label >= 0 else 2
         x, y = scatter.points[members].T
         axes.scatter(x, y, s=sizes[members], color=_ink(label), zorder=above, **style)
+
+
+def draw_spread(axes: Axes, scatter: Scatter) -> None:
+    """Draw a line from the lowest to the highest coordinate of each point, along each axis on which they differ."""
+    if scatter.spread is None:
+        return
+    (x_low, y_low), (x_high, y_high) = (end.T for end in scatter.spread)
+    x, y = scatter.points.T
+    colours = [_ink(label) for label in scatter.labels or [0] * len(x)]
+    style: Any = {"linewidth": 1.2, "alpha": 0.6, "zorder": 1.5}
+    axes.hlines(y, x_low, x_high, color=colours, **style)
+    axes.vlines(x, y_low, y_high, color=colours, **style)
 
 
 def draw_zero_lines(axes: Axes, scatter: Scatter) -> None:
@@ -107,17 +120,22 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False, paths: S
     points, names, marked = scatter.points, scatter.names, scatter.marked
     positions = axes.transData.transform(points)
     outwards, occupied = positions - positions.mean(0), list[Bbox]()
-    crossed = _along(positions, paths)
+    crossed, spread = _along(positions, paths), _along_spread(axes, scatter)
     others = [] if only_marked else [i for i in range(min(len(points), MAX_NAMES_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
         if len(occupied) == MAX_NAMES_SHOWN:
             return
-        drawn = numpy.concatenate([positions, crossed])
-        elsewhere = drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5]  # without points in the same place
+        rest, lines = (  # without points in the same place
+            drawn[numpy.abs(drawn - positions[at]).max(1) > 0.5] for drawn in (positions, crossed)
+        )
+        around = NAME_SHIFTS if len(rest) < MAX_POINTS_NAMED_AROUND else SIDE_SHIFTS
         away = outwards[at] if at in marked else None
-        if box := _write_name(
-            axes, points[at], drawable(shorten(names[at], MAX_NAME_LENGTH)), away, occupied, elsewhere
-        ):
+        name = drawable(shorten(names[at], MAX_NAME_LENGTH))
+        clear = numpy.concatenate([rest, lines])
+        box = _write_name(axes, points[at], name, around, away, occupied, numpy.concatenate([clear, spread]))
+        if not box and len(spread):  # rather over a line of the spread than nowhere
+            box = _write_name(axes, points[at], name, around, away, occupied, clear)
+        if box:
             occupied.append(box)
 
 
@@ -125,6 +143,7 @@ def _write_name(
     axes: Axes,
     point: numpy.ndarray,
     name: str,
+    around: Sequence[tuple[float, float, str, str]],
     away: numpy.ndarray | None,
     occupied: list[Bbox],
     positions: numpy.ndarray,
@@ -135,6 +154,7 @@ def _write_name(
         axes: the axes to draw on.
         point: the coordinates of the point.
         name: the name.
+        around: the places of an unmarked point's name.
         away: the preferred direction of a marked point's name; None for other points.
         occupied: the boxes of names written earlier.
         positions: the points to keep clear, [point, 2], in pixels.
@@ -143,8 +163,6 @@ def _write_name(
     clearance = POINT_CLEARANCE_PIXELS * figure.dpi / 100
     frame, is_marked = axes.get_window_extent().padded(-clearance / 2), away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD_FONT} if is_marked else {}
-    few = len(positions) < MAX_POINTS_NAMED_AROUND
-    around = NAME_SHIFTS if few else SIDE_SHIFTS
     near: Any = around if away is None else sorted(NAME_SHIFTS, key=lambda one: -_cosine(one[:2], away))
     common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
     for ring, (right, up, side, level) in (
@@ -174,6 +192,19 @@ def _along(positions: numpy.ndarray, paths: Sequence[Sequence[int]]) -> numpy.nd
         for one, other in itertools.pairwise(path)
     ]
     return numpy.concatenate([positions[:0], *lines])
+
+
+def _along_spread(axes: Axes, scatter: Scatter) -> numpy.ndarray:
+    """Return evenly spaced points on the lines that show the points' spread, [point, 2], in pixels."""
+    if scatter.spread is None:
+        return numpy.empty((0, 2))
+    ends = []
+    for axis in (0, 1):  # of the line along this axis
+        line = numpy.stack([scatter.points] * 2)
+        line[:, :, axis] = scatter.spread[:, :, axis]
+        ends.append([axes.transData.transform(end) for end in line])
+    shares = numpy.linspace(0, 1, PATH_STOPS + 2)[:, None, None]
+    return numpy.concatenate([(low + shares * (high - low)).reshape(-1, 2) for low, high in ends])
 
 
 def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:

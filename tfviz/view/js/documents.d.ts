@@ -286,6 +286,8 @@ export interface PointsDocument {
   axes: string[];
   /** float32, [point, 2]. */
   data: ByteRange;
+  /** float32, [end, point, 2]: the lowest and the highest coordinates of each point over training runs. */
+  spread?: ByteRange;
   /** the lowest and the highest number of each axis. */
   range: number[][];
   /** "linear" or "log" for each axis. */

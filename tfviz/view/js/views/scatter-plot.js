@@ -42,8 +42,10 @@ export class ScatterPlot {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { names, axes, data, labels: groupOf, legend, marked } = source.viewDocument;
+    const { names, axes, data, spread, labels: groupOf, legend, marked } = source.viewDocument;
     const values = source.numbers(data);
+    /** of each point, the lowest and the highest coordinates over training runs */
+    this.spread = spread && source.numbers(spread);
     this.store = store;
     this.range = source.viewDocument.range;
     this.scales = source.viewDocument.scales;
@@ -255,6 +257,7 @@ export class ScatterPlot {
     const visible = order
       .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
       .filter(([, x, y]) => x > left && y > top && x < right && y < bottom);
+    for (const [point, x, y] of visible) this.drawSpread(pen, point, [x, y]);
     for (const [point, x, y] of visible) this.drawDot(pen, point, [x, y], emphasized(point));
     /** @type {{ boxes: Box[], dots: number[][] }} */
     const taken = { boxes: [], dots: visible.length > MAX_DOTS ? [] : visible };
@@ -284,6 +287,20 @@ export class ScatterPlot {
       const [across, down] = i ? [10, (top + bottom) / 2] : [(left + right) / 2, this.height - 9];
       pen.text(across, down, `${axis} →`, { ...style, align: "center", rotated: Boolean(i) });
     });
+  }
+
+  /** Draw a line from the lowest to the highest coordinate along each axis. @param {Pen} pen @param {number} point @param {Point} at */
+  drawSpread(pen, point, [x, y]) {
+    const { spread } = this;
+    if (!spread) return;
+    const { theme } = this.frame;
+    const group = this.groupOf[point] ?? -1;
+    const style = { stroke: group < 0 ? theme.soft : inkOf(theme, group), lineWidth: 1.5, alpha: 0.6 };
+    const ends = [0, 1].map((end) =>
+      this.pixel([0, 1].map((axis) => this.share(spread[2 * (end * this.names.length + point) + axis], axis))),
+    );
+    pen.line(ends[0][0], y, ends[1][0], y, style);
+    pen.line(x, ends[0][1], x, ends[1][1], style);
   }
 
   /** @param {Pen} pen @param {number} point @param {Point} at @param {boolean} emphasized */
