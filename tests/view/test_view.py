@@ -589,7 +589,7 @@ def test_steps_say_how_many_outlined_cells_are_strongest():
     film = {f"step {n}": AttentionMaps(torch.tensor(weights)[None, None]) for n, weights in enumerate(rows)}
     figure = view.steps(film, outlined=[(0, 1), (1, 1)]).figure()
     titles = [axes.get_xlabel() for axes in figure.axes[:2]]
-    assert titles == ["step 0: 1 of 2 strongest", "step 1: 2 of 2 strongest"]
+    assert titles == ["step 0: 1 of 2", "step 1: 2 of 2"]
     assert len(figure.legends) == 1
     plain = view.steps(film).figure()
     assert (plain.axes[0].get_xlabel(), plain.legends) == ("step 0", [])

@@ -257,5 +257,5 @@ def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:
     rows, columns = heatmap.values.shape
     cells = [(row, column) for row, column in outlined[1] if row < rows and column < columns]
     strongest = sum(bool(heatmap.values[cell] == heatmap.values[cell[0]].max() > 0) for cell in cells)
-    title = f"{heatmap.title}: {strongest} of {len(cells)} strongest" if cells else heatmap.title
+    title = f"{heatmap.title}: {strongest} of {len(cells)}" if cells else heatmap.title
     return replace(heatmap, outlined=cells, outlined_rows=[row for row in outlined[0] if row < rows], title=title)
