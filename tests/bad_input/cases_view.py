@@ -47,6 +47,7 @@ CASES = [
     ("size(rows(one=[1, -1]))", "= True"),
     ("view.bar_table(['a'], {'one': [1]}, 't', grey=['b'])", "nothing called 'b' to draw in grey; there are a"),
     ("view.bar_table(['a'], {'one': [1]}, 't', gap_before=['b'])", "there is nothing called 'b' to draw in a group"),
+    ("view.bar_table(['a'], {'one': [1]}, 't', baseline='b')", "there is nothing called 'b' to draw in a shade"),
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': {'two': 1.0}})", "'half' is for \\['two'\\]"),
     ("view.bar_table(['a'], {'one': [1]}, 't', references={'half': nan})", "'references' holds nan"),
     ("view.bars(['a'], {'one': [1]}, 't', grey=['b'])", "there is nothing called 'b' to draw in grey"),

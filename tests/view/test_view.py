@@ -512,6 +512,13 @@ def test_bars_of_many_words_stand_in_two_columns_with_as_many_rows_as_they_need(
     assert alone.get_visible()  # and has the picture for itself
 
 
+def test_range_of_baseline_is_shaded_across_rows():
+    columns = {"right": torch.tensor([[3.0, 1.0], [5.0, 2.0]]), "loss": torch.tensor([[0.5, 0.1], [0.25, 0.2]])}
+    figure = view.bar_table(["whole", "part"], columns, "t", baseline="whole").figure()
+    spans = [[patch for patch in axes.patches if patch.get_zorder() == 0] for axes in figure.axes]
+    assert [(band.get_x(), band.get_width()) for (band,) in spans] == [(3, 2), (0.25, 0.25)]
+
+
 def test_bars_are_signed_grey_and_compared_with_references():
     columns = {"one": [0.5, -0.25], "other (%)": [40.0, 20.0]}
     given = {"chance": {"other (%)": 50.0}, "two": 0.2}
@@ -579,6 +586,17 @@ def test_rows_and_cells_are_outlined_in_every_head_and_step():
     assert frames(film.figure()) == expected
     assert film.summary.startswith("Layer 0, head 0, step by step (1 of 3 frames)")
     assert len(film.document["parts"]) == 3
+
+
+def test_steps_say_how_many_outlined_cells_are_strongest():
+    rows = [[[0.7, 0.3], [0.4, 0.6]], [[0.2, 0.8], [0.4, 0.6]]]
+    film = {f"step {n}": AttentionMaps(torch.tensor(weights)[None, None]) for n, weights in enumerate(rows)}
+    figure = view.steps(film, outlined=[(0, 1), (1, 1)]).figure()
+    titles = [axes.get_xlabel() for axes in figure.axes[:2]]
+    assert titles == ["step 0: 1 of 2", "step 1: 2 of 2"]
+    assert len(figure.legends) == 1
+    plain = view.steps(film).figure()
+    assert (plain.axes[0].get_xlabel(), plain.legends) == ("step 0", [])
 
 
 def test_steps_use_custom_axis_names():

@@ -51,6 +51,19 @@ def test_boxes_of_one_level_do_not_overlap(model):
     assert len(axes.patches) == 2 * len(drawn)
 
 
+def test_legend_states_share_of_each_kind():
+    model = nn.Module()
+    model.words = nn.Embedding(3, 4)  # 12
+    model.attention = nn.Sequential(nn.Linear(4, 4, bias=False))  # 16
+    model.attention_norm = nn.LayerNorm(4)  # 8
+    model.feed_forward = nn.Sequential(nn.Linear(4, 9, bias=False))  # 36
+    model.output = nn.Linear(4, 7, bias=False)  # 28, of no kind
+    (legend,) = modules(model).figure().legends
+    names = ["attention 16%", "feed-forward 36%", "embeddings 12%", "norms 8%"]
+    assert [text.get_text() for text in legend.get_texts()] == names
+    assert not modules(Two()).figure().legends
+
+
 def test_names_that_do_not_fit_are_omitted():
     names = [text.get_text() for text in modules(Two(), "Two").figure().axes[0].texts]
     assert names == ["Two", "100%", "first", "24%", "pair", "71%", "Linear 0", "51%", "Linear 1", "20%"]

@@ -34,7 +34,7 @@ def check(lesson: str, values: Values) -> None:
         TypeError: a value is of another type than the parameter's default.
         ValueError: the lesson cannot use a value.
 
-    >>> check("01_attention_from_nothing", {"sentence": "a", "dim": 7, "steps": 9, "seed": 1, "trainings": 3})
+    >>> check("01_attention_from_nothing", {"sentence": "a", "dim": 7, "steps": 9, "seed": 1, "runs": 3})
     Traceback (most recent call last):
     ValueError: dim is 7; it must be a multiple of 6, such as 12
     """
@@ -227,7 +227,7 @@ COMMON_CHECKS: dict[str, Check] = {
     "layers": LAYER_COUNT_CHECK, "blocks": LAYER_COUNT_CHECK, "rounds": LAYER_COUNT_CHECK,
     "dim": integer(multiple_of=(2, "heads")),
     "dropout": lambda name, value, values: checks.fraction_below_one(**{name: value}),
-    "seed": integer(0, 10**9), "trainings": integer(maximum=9),
+    "seed": integer(0, 10**9), "runs": integer(maximum=9),
 }  # fmt: skip
 TRANSLATION_CHECKS: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
 LESSON_CHECKS: dict[str, dict[str, Check]] = {
@@ -247,7 +247,7 @@ LESSON_CHECKS: dict[str, dict[str, Check]] = {
     "06_alignment": {
         "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)),
         "languages": words(among=tasks.DATE_LANGUAGES),
-        "new_dates": integer(9), "date": date, "trainings": integer(2, 9),
+        "new_dates": integer(9), "date": date, "runs": integer(2, 9),
     },
     "07_transformer": TRANSLATION_CHECKS,
     "08_training_it": {

@@ -35,6 +35,8 @@ def curves(
 ) -> StaticFigure:
     """Draw the loss over the training steps: a faint line for each step's loss, a strong line for the moving mean.
 
+    A measured line has its last value beside its last point.
+
     Args:
         history: the steps that `learn.fit` yielded.
         title: the title.
@@ -67,20 +69,24 @@ def curves(
     series = {drawable(name.replace("_", " ")): points for name, points in measured.items()}
 
     def draw() -> Figure:
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        figure = Figure(figsize=(6.4, 3.3), layout="constrained")
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
         axes.plot(
-            steps, losses, color=ink, alpha=0.18, linewidth=0.8, label="training, each step" if width > 1 else None
+            steps, losses, color=ink, alpha=0.15, linewidth=0.7, label="training, each step" if width > 1 else None
         )
         label = f"training, mean of {format_count(width, 'step')}" if width > 1 else "training"
         axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
         for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
+            box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
+            end: Any = {"ha": "center", "va": "bottom", "color": colour, "fontsize": 8, "weight": "bold", "bbox": box}
+            axes.annotate(format_fixed(points[-1][1], 2), points[-1], (0, 6), textcoords="offset points", **end)
         for name, level in levels.items():
             reference_line(axes, name, level)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
-        axes.legend(frameon=True, framealpha=1, edgecolor="none")  # opaque, so that no line crosses the names
+        above: Any = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}  # where no line crosses it
+        axes.legend(ncols=2 + len(series) if len(series) < 3 else 3, **above)
         set_title(figure, title)
         return figure
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from torch import nn
 
 from tfviz.view.figures.formatting import percent
@@ -15,9 +16,18 @@ from tfviz.view.figures.palette import DPI, drawable, muted
 from tfviz.view.figures.static_figure import StaticFigure, set_title
 
 WIDTH_INCHES, ROW_HEIGHT_INCHES = 9.0, 0.44  # inches
+ALPHA = 0.42  # opacity of the boxes of a kind
 NAME_FONT_SIZES = (8.5, 7.0)  # points; the larger one if it fits
 LETTER_INCHES_PER_POINT = 0.0083  # average width of a letter by its font size
 UPRIGHT_FONT_SIZE, LINE_INCHES, TALL_INCHES = 7.0, 0.13, 0.37  # of a vertical name: font size, width, maximum height
+
+
+KINDS = {  # kind -> parts of the names of such modules or classes, and the colour of their boxes
+    "attention": (("attention", "attn", "multihead"), "C5"),
+    "feed-forward": (("feedforward", "mlp"), "C1"),
+    "embeddings": (("embedding",), "C3"),
+    "norms": (("norm",), "C7"),
+}
 
 
 class Box(NamedTuple):
@@ -27,6 +37,7 @@ class Box(NamedTuple):
     depth: int
     left: int
     size: int
+    kind: str = ""  # a key of KINDS; "" for a module of no kind, such as one that holds others
 
 
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> StaticFigure:
@@ -35,7 +46,8 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Stati
     The name of a numbered module includes its class, such as `Linear 0`. Below its name, a box states its share of all
     parameters. A name too long for its box is written vertically; then no box of its row states its share. Modules
     without parameters and names that do not fit are omitted. A parameter that several modules share is counted in the
-    first.
+    first. Attention, feed-forward networks, embeddings and norms, as the names of modules and classes tell them, have
+    a colour each, and a legend states how many percent of the parameters they have together; all else is grey.
 
     Args:
         model: the model.
@@ -54,9 +66,12 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Stati
     total = boxes[0].size
     title = title or f"{name}: {total:,} parameters, by module"
     levels = 1 + max(box.depth for box in boxes)
+    sums = _sums(boxes)
 
     def draw() -> Figure:
-        figure = Figure(figsize=(WIDTH_INCHES, ROW_HEIGHT_INCHES * levels + 0.4), layout="constrained")
+        figure = Figure(
+            figsize=(WIDTH_INCHES, ROW_HEIGHT_INCHES * levels + 0.4 + 0.25 * bool(sums)), layout="constrained"
+        )
         axes = figure.subplots()
         axes.set(xlim=(0, total), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
@@ -64,6 +79,10 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Stati
         upright = {box.depth for box in seen if _is_upright(box, box.size / total)}
         for box in seen:
             _draw_box(axes, box, box.size / total, counted=box.depth not in upright)
+        if sums:
+            handles = [Rectangle((0, 0), 1, 1, facecolor=KINDS[kind][1], alpha=ALPHA) for kind in sums]
+            names = [f"{kind} {percent(size / total)}" for kind, size in sums.items()]
+            figure.legend(handles, names, loc="outside lower left", ncols=len(sums), handlelength=1, handleheight=1)
         set_title(figure, title)
         return figure
 
@@ -71,7 +90,9 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Stati
     return StaticFigure(draw, f"{title}\n{total:,} parameters: {parts or 'of its own'}")
 
 
-def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int) -> Iterator[Box]:
+def _boxes(
+    module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int, kind: str = ""
+) -> Iterator[Box]:
     """Yield the box of a module, then those of its submodules, down to the level `depth`.
 
     Args:
@@ -80,22 +101,47 @@ def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], dept
         level: the level of the module, 0 for the model.
         drawn: parameters in earlier boxes: id -> number of elements.
         depth: the lowest level to draw.
+        kind: the kind of the module that contains it.
     """
     size = sum(p.numel() for p in module.parameters() if id(p) not in drawn)
     if not size:
         return
-    yield Box(name, level, sum(drawn.values()), size)
+    kind = kind or _kind(name, type(module).__name__)
+    yield Box(name, level, sum(drawn.values()), size, kind)
     for child, part in module.named_children() if level < depth else ():
         numbered = f"{type(part).__name__} {child}" if child.isdecimal() else child  # such as "Linear 0"
-        yield from _boxes(part, numbered, level + 1, drawn, depth)
+        yield from _boxes(part, numbered, level + 1, drawn, depth, kind)
     drawn.update({id(p): p.numel() for p in module.parameters()})
+
+
+def _kind(name: str, class_name: str) -> str:
+    """Return the kind that the name of a module, or otherwise that of its class, tells; "" if neither does."""
+    for text in (name.lower(), class_name.lower()):
+        letters = text.replace("_", "")
+        kinds = [kind for kind, (parts, _) in KINDS.items() if any(part in letters for part in parts)]
+        if kinds:
+            return kinds[-1]  # the attention_norm is a norm
+    return ""
+
+
+def _sums(boxes: Sequence[Box]) -> dict[str, int]:
+    """Return the number of parameters of each kind, of the boxes that no box of their kind contains."""
+    sums = dict.fromkeys(KINDS, 0)
+    parents: list[Box] = []
+    for box in boxes:
+        parents = [*parents[: box.depth], box]
+        if box.kind and (box.depth == 0 or parents[box.depth - 1].kind != box.kind):
+            sums[box.kind] += box.size
+    return {kind: size for kind, size in sums.items() if size}
 
 
 def _draw_box(axes: Axes, box: Box, share: float, counted: bool) -> None:
     """Draw the box of a module with its name, in the largest font that fits, and its share below if `counted`."""
     page, ink = matplotlib.rcParams["axes.facecolor"], matplotlib.rcParams["text.color"]
-    axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
-    axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
+    colour, alpha = (KINDS[box.kind][1], ALPHA) if box.kind else (muted(), 0.15)
+    axes.barh(box.depth, box.size, 0.94, box.left, color=colour, alpha=alpha, linewidth=0)
+    edge = min(1.0, 12 * WIDTH_INCHES * share)  # points; a thicker one would hide a narrow box
+    axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=edge)
     middle = box.left + box.size / 2
     centre: Any = {"ha": "center", "va": "center"}
     if fitting := _fitting(box, share):

@@ -12,14 +12,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look import AttentionMaps
 from tfviz.view.figures import downsampling
 from tfviz.view.figures import heads as head_figures
 from tfviz.view.figures.formatting import format_count, format_map_size, format_number, maps_size, sheet_size, shorten
-from tfviz.view.figures.heatmap import MARK_COLOUR, MAX_SIDE_PIXELS, draw_single_heatmap
+from tfviz.view.figures.heatmap import MAX_SIDE_PIXELS, draw_single_heatmap
 from tfviz.view.figures.palette import DPI
 from tfviz.view.figures.selection import check_divider, check_drawable, check_head, head_and_mask, spread
 from tfviz.view.figures.static_figure import StaticFigure
@@ -153,9 +152,7 @@ def alignment(
             attention_heatmap(maps, weights, allowed, axes=axes, outlined=cells), title, 0.25 * bool(cells)
         )
         if cells:
-            handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5)
-            name = "gold: the reference alignment"
-            figure.legend([handle], [name], loc="outside lower left", handlelength=1, handleheight=1)
+            head_figures.outline_legend(figure, "gold: the reference alignment")
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
@@ -225,7 +222,10 @@ def steps(
     static_steps: Collection[str] = (),
     unit: str = WEIGHT,
 ) -> StaticFigure:
-    """Draw the picture of `view.steps`, in panels that all have the size of the largest map."""
+    """Draw the picture of `view.steps`, in panels that all have the size of the largest map.
+
+    The title of a panel says how many of the outlined cells are the strongest of their row.
+    """
     if not maps_by_name:
         raise ValueError("there is no step to draw")
     read = [(str(name), maps, *head_and_mask(maps, layer, head)) for name, maps in maps_by_name.items()]
@@ -253,7 +253,9 @@ def steps(
 
 
 def _outlined(heatmap: Heatmap, outlined: Outlined) -> Heatmap:
-    """Return the heatmap with outlines of the rows and cells that it has; others are ignored."""
+    """Return the heatmap with outlines of the rows and cells that it has, and their finding in its title."""
     rows, columns = heatmap.values.shape
     cells = [(row, column) for row, column in outlined[1] if row < rows and column < columns]
-    return replace(heatmap, outlined=cells, outlined_rows=[row for row in outlined[0] if row < rows])
+    strongest = sum(bool(heatmap.values[cell] == heatmap.values[cell[0]].max() > 0) for cell in cells)
+    title = f"{heatmap.title}: {strongest} of {len(cells)}" if cells else heatmap.title
+    return replace(heatmap, outlined=cells, outlined_rows=[row for row in outlined[0] if row < rows], title=title)

@@ -28,6 +28,7 @@ MIN_BAR_SHARE = 0.35  # minimum share of a panel's width for its bars, beside lo
 MAX_NAME_LENGTH = 42  # characters of a row's name
 CROWDED_WIDTH = 14.0  # inches; panels that would be at least this wide side by side have two columns
 GREY_OPACITY = 0.45  # opacity of a bar that is a base rate or a control
+BASELINE_OPACITY = 0.16  # of the range of the row that others are compared with
 GROUP_GAP = 0.6  # between groups of rows, relative to the distance of two rows
 COLUMN_INCHES, ONLY_COLUMN_INCHES = 2.6, 4.2  # width of a column of bars and numbers; of the only one
 TITLE_LETTER_INCHES = 0.08  # on average
@@ -109,6 +110,7 @@ def bar_table(
     references: Mapping[str, float | Mapping[str, float]] | None = None,
     grey: Collection[Any] = (),
     gap_before: Collection[Any] = (),
+    baseline: Any = None,
 ) -> StaticFigure:
     """Draw a table of horizontal bars: a row for each name, a column for each measure, every bar with its number.
 
@@ -122,14 +124,17 @@ def bar_table(
             or a mapping from column to number.
         grey: names whose bars are grey, such as base rates and controls.
         gap_before: names with a gap above their rows, such as the first of each group.
+        baseline: the name of a row with several training runs, whose range is shaded across all rows: a range that
+            overlaps it shows no difference.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a measure does not have a value for each name, or has a value
             above `limit`, NaN or infinity.
-        LookupError: `grey` or `gap_before` has a name without a row, or `references` a column that does not
+        LookupError: `grey`, `gap_before` or `baseline` has a name without a row, or `references` a column that does not
             exist.
     """
     are_grey = _are_among(names, grey, "grey")
+    base = None if baseline is None else _are_among(names, [baseline], "a shade").index(True)
     gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
     names, series = _check_series(names, columns, MAX_ROWS)
@@ -165,6 +170,9 @@ def bar_table(
             positions = _number_positions(column, levels[name].values(), widths[name], lengths[name])
             _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], lengths[name])
             _draw_references(axes, levels[name], named[name], heights[-1] + 0.7)
+            if base is not None:
+                shade: Any = {"color": muted(), "alpha": BASELINE_OPACITY, "linewidth": 0, "zorder": 0}
+                axes.axvspan(float(column.low[base]), float(column.high[base]), **shade)
             axes.set_title(_panel_title(name, panel_width, 3), loc="left")
         panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
         panels[0].set_ylim(heights[-1] + 0.6, -0.6)

@@ -10,6 +10,8 @@ from statistics import fmean
 from typing import NamedTuple
 
 COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
+PORT_GAP = 14.0  # points between the ends of edges at one side of a box
+VERTICAL_POINTS = 8.0  # a piece of an edge that leans no further is made vertical
 PART_GAP = 48.0  # points between unconnected parts, drawn side by side
 SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # the layout stops when no box moves further, since smaller moves are invisible
@@ -76,7 +78,44 @@ def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Gr
         for bend in bends:
             points += [tops[bend], (tops[bend][0], tops[bend][1] + heights[layer_of[bend]])]
         edges.append([*points, tops[last]])
+    edges = _with_ports(edges, [(first, last) for first, *_, last in chains], boxes)
     return GraphLayout(right - left, y[-1] + heights[-1] + MARGIN, tops[: len(boxes)], edges)
+
+
+def _with_ports(
+    edges: Sequence[list[Point]], ends: Sequence[tuple[int, int]], boxes: Sequence[Box]
+) -> list[list[Point]]:
+    """Return the edges with nearly vertical pieces made vertical, and with places of their own at each box.
+
+    At the lower side of its parent and the upper side of its child, a vertical edge keeps its place, and those that
+    come from the left or go to the left are to the left of it, the furthest outermost; likewise at the right.
+
+    Args:
+        edges: the points of each edge.
+        ends: the parent and the child of each edge.
+        boxes: the sizes of the boxes.
+    """
+    moved = [list(edge) for edge in edges]
+    for side, (end, beside) in enumerate(((0, 1), (-1, -2))):  # where edges leave a box, where they enter one
+        for box in range(len(boxes)):
+            leaning = [
+                (edges[at][beside][0] - edges[at][end][0], at)
+                for at, pair in enumerate(ends)
+                if pair[side] == box and abs(edges[at][beside][0] - edges[at][end][0]) > VERTICAL_POINTS
+            ]
+            straight = sum(pair[side] == box for pair in ends) > len(leaning)
+            for sign in (-1, 1):
+                group = sorted((abs(lean), at) for lean, at in leaning if lean * sign > 0)
+                alone = not straight and len(group) == len(leaning) == 1
+                gap = min(PORT_GAP, (boxes[box].width / 2 - 8) / max(1, len(group)))
+                for place, (_, at) in enumerate(group, 0 if alone else 1):
+                    x, y = edges[at][end]
+                    moved[at][end] = (x + sign * gap * place, y)
+    for edge in moved:
+        for at in range(1, len(edge)):
+            if abs(edge[at][0] - edge[at - 1][0]) <= VERTICAL_POINTS:
+                edge[at] = (edge[at - 1][0], edge[at][1])
+    return moved
 
 
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:

@@ -12,8 +12,10 @@ from itertools import takewhile
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from tfviz.view.figures.heatmap import (
+    MARK_COLOUR,
     annotate_cells,
     axis_inches,
     caption_panel,
@@ -148,6 +150,7 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     words_below = same_columns and ncols == 1 and len(heatmaps) >= MIN_PANELS_WORDS_BELOW
     height = (panel_height + 0.35) * nrows + 1 if same_columns else (panel_height + 0.95) * nrows + 0.4
     width = (panel_width + 0.15) * ncols + 1.3 if same_rows else (panel_width + 0.75) * ncols + 0.7
+    height += 0.25 * any(one.outlined for one in heatmaps)  # a legend
     figure = Figure(figsize=(width, height), layout="constrained")
     grid = panel_grid(figure, nrows, ncols, len(heatmaps))
     for at, (axes, one) in enumerate(zip(grid, heatmaps)):
@@ -166,8 +169,17 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     figure.align_xlabels(grid)
     draw_colourbar(figure, image, grid, heatmaps[0].scale)
     label_figure(figure, heatmaps[0])
+    if any(one.outlined for one in heatmaps):
+        outline_legend(figure, "outlined: how many are the strongest of their row")
+        figure.supxlabel(f"{figure.get_supxlabel()}\n", fontsize="small", color=muted())  # above the legend
     set_title(figure, title)
     return figure
+
+
+def outline_legend(figure: Figure, name: str) -> None:
+    """Write below a figure what its outlined cells are."""
+    handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK_COLOUR, linewidth=1.5)
+    figure.legend([handle], [name], loc="outside lower left", handlelength=1, handleheight=1)
 
 
 def label_figure(figure: Figure, heatmap: Heatmap) -> None:

@@ -36,6 +36,7 @@ MAX_AXIS_LABELS = 96  # on a longer axis, only every n-th position is labelled
 MAX_SIDE_PIXELS = 1600  # of a heatmap that is the only one of its figure
 NUMBER_CELL_INCHES = 0.42  # side of a cell with its number
 MAX_CELL_LENGTH = 9  # characters of a text in a cell
+SMALL_CELL_LENGTH = 4  # characters of a number that a small cell has room for; a longer one is smaller
 TEXT_CELL_INCHES = 0.72  # width of a cell with its text
 WORD_INCHES = 0.135  # width of a label along an axis
 MAX_PATH_LENGTH = 32  # characters of a row's label beside a single column
@@ -276,7 +277,8 @@ def annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap, points: float
                 number, limit = float(values[row, column]), heatmap.scale.limit
                 text = format_cell(number, limit)
                 ink = muted() if abs(number) < MAX_MUTED_NUMBER * limit else ink
-            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=points)
+            size = points * min(1.0, SMALL_CELL_LENGTH / len(text)) if points < 8 else points  # within its outline
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=size)
 
 
 def _contrast(first: Sequence[float], second: Sequence[float]) -> float:

@@ -24,6 +24,7 @@ COLOUR_ORDER = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours; the most legibl
 MARKERS = "os^DvPX*"  # one for each colour
 PANELS_PER_ROW = 4
 MIN_CENTRED_SHARE = 0.3  # of the axes' width: a narrower range may be narrower than its name
+EXTRA_NAME_INCHES = 0.2  # additional height for each of more names at the ends of lines
 END_NAME_POINTS = 10.5  # height of a name at the end of a line
 
 
@@ -74,7 +75,9 @@ class LineChart:
 
     def in_one(self, at_ends: bool = False) -> Figure:
         """Draw all lines in one pair of axes, with a legend or, if `at_ends`, with their names at their right ends."""
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        names = len(self.lines) + len(self.references)
+        more = EXTRA_NAME_INCHES * max(0, names - MAX_LINES_LEGEND_INSIDE) if at_ends else 0
+        figure = Figure(figsize=(6.4, 3.0 + more), layout="constrained")
         axes = figure.subplots()
         if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
@@ -135,7 +138,7 @@ class LineChart:
         """
         figure.draw_without_rendering()  # computes the limits and the layout
         drawn = dict(zip(self.lines, axes.lines))
-        ends: list[tuple[float, str, str, Line2D | None]] = []  # height, name, colour, and the line as it is drawn
+        ends: list[tuple[float, str, str, Line2D]] = []  # height, name, colour, and the line as it is drawn
         for name, line in self.lines.items():
             known = [(x, y) for x, y in zip(line.xs, line.mean) if y == y]
             if known and (len(line.xs) == 1 or known[-1][0] != line.xs[-1]):  # a point, or NaN before the right edge
@@ -150,14 +153,15 @@ class LineChart:
             else:
                 height = _height(axes, line.xs[-1], known[-1][1] if known else 0)
                 ends.append((height, self._label(name), self.colours[name], drawn[name]))
-        for name, value in self.references.items():
-            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), muted(), None))
+        dashes = axes.lines[len(self.lines) :]
+        for (name, value), dash in zip(self.references.items(), dashes):
+            ends.append((_height(axes, axes.get_xlim()[1], value), drawable(name), muted(), dash))
         ends.sort(key=lambda end: end[0])
         min_gap = END_NAME_POINTS / (axes.get_window_extent().height / figure.dpi * 72)
         heights = _spread_out([height for height, *_ in ends], min_gap)
         has_samples = any(abs(height - end[0]) > min_gap for height, end in zip(heights, ends))
         for height, (_, name, colour, drawn_line) in zip(heights, ends):
-            if has_samples and drawn_line is not None:
+            if has_samples:
                 _draw_sample(axes, drawn_line, height)
             style = {"ha": "left", "va": "center", "fontsize": 8, "color": colour, "annotation_clip": False}
             axes.annotate(name, (1.07 if has_samples else 1.01, height), xycoords="axes fraction", **style)

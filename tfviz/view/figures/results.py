@@ -32,6 +32,7 @@ ENDS_ROW = -1  # of the bars, where the meanings of both sides of 0 stand
 BAR_HEIGHT = 0.72  # of a row
 MAX_NAMED_BARS = 40  # if there are more bars, only some have names, and none has a number
 LINE_NAME_HEIGHT = 0.1  # of a line's name, as a share of the plot's height
+COINCIDING_SHARE = 0.015  # of the largest number: lines that are nowhere further apart lie on each other
 MAX_LEVEL_LENGTH = 5  # characters of a label that fits above a cell without rotation
 STACK_INCHES = 5.0  # width of a stack
 NUMBER_POINTS = 16  # of a single number
@@ -149,7 +150,9 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     cols = panel.column_labels(table.shape[1])
     names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.rows else [""]
     for at, series in enumerate(table):
-        axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
+        covers = any(_coincide(series, earlier, numpy.nanmax(numpy.abs(table), initial=0.0)) for earlier in table[:at])
+        style: Any = {"linestyle": (0, (4, 4))} if covers else {}  # the line below shows in the gaps
+        axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}", **style)
     if not (table < 0).any():  # as in the page
         axes.set_ylim(bottom=0)
     if len(table) <= 8 and any(names):
@@ -160,6 +163,13 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     axes.set_xticks(list(shown), list(shown.values()))
     vertical = " in ".join(filter(None, (panel.axes[0], panel.unit))) if panel.axes[0] else panel.unit
     axes.set(ylabel=drawable(vertical), xlabel=drawable(panel.axes[1]))
+
+
+def _coincide(series: numpy.ndarray, other: numpy.ndarray, largest: float) -> bool:
+    """Return whether two lines lie on each other wherever both are drawn, compared with the largest number."""
+    apart = numpy.abs(series - other)
+    apart = apart[numpy.isfinite(apart)]
+    return bool(apart.size and apart.max() < COINCIDING_SHARE * largest)
 
 
 def _write_line_names(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
