@@ -691,7 +691,9 @@ def test_hovered_word_shows_attention_of_selected_head(studio, kind):
 def user_state(page):
     """All that a reader changes."""
     kinds = page.locator(".word-list .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
-    return words(page), kinds, page.locator(".cell.off").count(), page.locator("textarea").input_value()
+    heads = [page.locator(f".{state}").count() for state in ("cell.off", "model.measured")]
+    chosen = page.locator(".cell.chosen .head").get_attribute("aria-label")
+    return words(page), kinds, heads, chosen, page.locator("textarea").input_value()
 
 
 @pytest.mark.parametrize("kind", MADE)
