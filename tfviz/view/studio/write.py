@@ -12,7 +12,6 @@ from tfviz import checks
 from tfviz.eval_mode import eval_mode, model_device
 from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
-from tfviz.text import subwords
 from tfviz.view.check_numbers import MAX_SAFE_INTEGER
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.figures.formatting import format_count
@@ -76,8 +75,7 @@ def write(
             empty or too long; the tokenizer does not fit the model; an initial value is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
-    tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
     ids = tokenizer.encode(prompt)
     context = max_positions(model) or requirements.DEFAULT_CONTEXT
     if not 0 < len(ids) <= context:
