@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.look.edits import zero
 from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
 from tfviz.schema import describe
@@ -30,12 +29,18 @@ from tfviz.view.studio.build import (
     text_heading,
 )
 from tfviz.view.studio.local_program import LocalProgram, max_positions
-from tfviz.view.studio.strongest_head import MAX_HEADS, HeadState
+from tfviz.view.studio.strongest_head import (
+    FIRST_HEAD,
+    MAX_HEADS,
+    Head,
+    HeadState,
+    PatternEdit,
+    most_influential_head,
+)
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisTokens, DrawStatic, Inputs, ModelWidget, Request
 
-PatternEdit = Callable[[Tensor], Tensor]
 MAX_NUM_BEAMS = 8  # largest beam width
 MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # generated tokens in the static picture
@@ -292,14 +297,11 @@ def _strongest_head(
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
-    heads = [(layer, head, site) for layer, site in enumerate(maps) for head in range(len(maps[site]))]
-    if len(heads) > MAX_HEADS:
-        return {"layer": 0, "head": 0}
+    heads = [
+        Head(layer, site, head) for layer, (site, pattern) in enumerate(maps.items()) for head in range(len(pattern))
+    ]
 
     def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
         return _logits(decode, memory, text, edit)[position].float().softmax(-1)
 
-    whole = probabilities({})
-    changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]
-    layer, head, _ = heads[int(torch.stack(changes).argmax())]
-    return {"layer": layer, "head": head}
+    return FIRST_HEAD if len(heads) > MAX_HEADS else most_influential_head(heads, probabilities)
