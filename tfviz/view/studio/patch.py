@@ -22,7 +22,6 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
-from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites, patched_logits
 
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def patch(
             model cannot be exported or patched (the message gives the reason), or exceeds `max_bytes`.
     """
     tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
-    context = max_positions(model) or requirements.DEFAULT_CONTEXT
+    context = requirements.context_length(model)
     ids = _encode(tokenizer, context, clean=clean, corrupt=corrupt)
     chosen = [-1, -1] if answers is None else _answer_ids(tokenizer, answers)
     weights_device(model)

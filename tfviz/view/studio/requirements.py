@@ -15,7 +15,7 @@ from tfviz.portable.program import Program
 from tfviz.schema import describe
 from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
-from tfviz.view.studio.local_program import LocalProgram, max_positions
+from tfviz.view.studio.local_program import LocalProgram
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisTokens, Inputs
@@ -98,7 +98,7 @@ def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
 
 def _looks_ahead(model: nn.Module, tokenizer: Any) -> bool | None:
     """Return whether the logits of a token depend on later tokens; None if this cannot be tested."""
-    length = min(PROBE_TOKENS, max_positions(model) or PROBE_TOKENS)
+    length = min(PROBE_TOKENS, max_tokens(model) or PROBE_TOKENS)
     count = min(len(tokenizer), getattr(getattr(model, "config", None), "vocab_size", None) or len(tokenizer))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
         return None
@@ -173,11 +173,23 @@ def check_finite(logits: Tensor) -> None:
         raise ValueError("the model's logits are not finite; check its weights")
 
 
-def context_length(program: Program | LocalProgram) -> int:
-    """Return the maximum number of tokens that a program takes; `DEFAULT_CONTEXT` if it states no limit."""
-    if isinstance(program, LocalProgram):
-        return max_positions(program.model) or DEFAULT_CONTEXT
-    return program.spec["lengths"]["words"][1] or DEFAULT_CONTEXT
+def context_length(source: nn.Module | Program | LocalProgram) -> int:
+    """Return the maximum number of tokens that a model or program takes; `DEFAULT_CONTEXT` if it states no limit."""
+    return max_tokens(source) or DEFAULT_CONTEXT
+
+
+def max_tokens(source: nn.Module | Program | LocalProgram, axis: str = "words") -> int | None:
+    """Return the maximum number of tokens that a model or program takes; None if it states no limit.
+
+    Args:
+        source: an exported program, whose lengths state it, or a model, whose `context` or Hugging Face config does.
+        axis: the axis of an exported program.
+    """
+    if isinstance(source, Program):
+        return source.spec["lengths"][axis][1]
+    model = source.model if isinstance(source, LocalProgram) else source
+    count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    return None if count is None else int(count)
 
 
 class FirstRun(NamedTuple):

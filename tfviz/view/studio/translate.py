@@ -28,7 +28,7 @@ from tfviz.view.studio.build import (
     studio_widget,
     text_heading,
 )
-from tfviz.view.studio.local_program import LocalProgram, max_positions
+from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.strongest_head import (
     FIRST_HEAD,
     MAX_HEADS,
@@ -106,7 +106,7 @@ def translate(
     )
     _check_tokenizers(programs, source, target)
     max_source, max_target = (
-        _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
+        requirements.max_tokens(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
     )
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
@@ -190,11 +190,6 @@ def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, Loc
         "encode": LocalProgram(model, encode, {"source": len(source)}),
         "decode": LocalProgram(model, decode, inputs),
     }
-
-
-def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
-    """Return the maximum number of tokens on an axis of a program; None if it states no limit."""
-    return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
 def _tokenizers(tokenizers: Any) -> tuple[Any, Any]:

@@ -20,7 +20,6 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
-from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.static_studio import predict_next, studio_picture
 
 if TYPE_CHECKING:
@@ -77,7 +76,7 @@ def write(
     _check_sampling(temperature, top_k, top_p, seed)
     tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
     ids = tokenizer.encode(prompt)
-    context = max_positions(model) or requirements.DEFAULT_CONTEXT
+    context = requirements.context_length(model)
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a prompt of at least one token"
         raise ValueError(
