@@ -18,9 +18,10 @@ unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
     map_store       many attention maps in one folder
 
 Shared modules: `table` (`table_labels`), `inputs` (the arguments of a model's call; `check_prompts`, `padding`),
-`metrics`, `sites`, `patch_targets`, `block_replay` (skips blocks whose output cannot change) and `partial_forward`
-(computes only what the metric reads; `last_position`, `token_logits`). `aggregate` measures each batch by
-`batch_statistics`, in this process or on the workers of a Dask cluster (`cluster`).
+`metrics`, `sites`, `patch_targets`, `resumable_file` (`partial_results`, `resumable_statistics`), `block_replay` (skips
+blocks whose output cannot change) and `partial_forward` (computes only what the metric reads; `last_position`,
+`token_logits`). `aggregate` measures each batch by `batch_statistics`, in this process or on the workers of a Dask
+cluster (`cluster`).
 """
 
 from tfviz.study.aggregation import aggregate

@@ -16,7 +16,7 @@ from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Me
 from tfviz.study.cluster import check_client, check_picklable, measure_on_workers
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
-from tfviz.study.partial_results import fingerprint
+from tfviz.study.resumable_file import fingerprint
 from tfviz.study.resumable_statistics import ResumableStatistics, merge_processes, process_rank
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table

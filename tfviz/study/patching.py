@@ -15,10 +15,11 @@ from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, reads_last, unit_of
 from tfviz.study.padding import check_equal_masks
-from tfviz.study.partial_results import PartialResults, fingerprint
+from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Sweep
 from tfviz.study.patch_targets import Each, Sites, heads_by_glob
+from tfviz.study.resumable_file import fingerprint
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
