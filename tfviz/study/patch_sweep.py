@@ -68,33 +68,46 @@ class Sweep:
         means: Means | None = None,
         frozen: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.metric, globs = model, metric, list(chosen)
-        unpatched = "corrupt" if source in ("clean", "gradient") else "clean"
-        self.base = inputs[unpatched]
+        self.model, self.metric = model, metric
+        base_name = "corrupt" if source in ("clean", "gradient") else "clean"
+        self.base = inputs[base_name]
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, Tensor] = {}
-        self.base_activations: dict[str, Tensor] = {}
-        logits, kept = self._run(unpatched, self.base, [*globs, *(frozen or ())])
-        self.base_activations = {} if frozen is None else kept
-        activations = {unpatched: _matching(kept, globs)}
-        self.sites = activation_sites(activations[unpatched], self.base.size)
-        self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
-        for site, heads in self.heads.items():
-            check_heads(site, heads, activations[unpatched][site])
+        logits, stored = self._run(base_name, self.base, [*chosen, *(frozen or ())])
+        self.base_activations = {} if frozen is None else stored
+        base = _matching(stored, list(chosen))
+        self._set_sites(base, chosen)
         self.set_targets(each, positions, tokens)  # raises errors before the other run
-        for name in inputs.keys() - {unpatched}:
-            is_needed = name == source or (source, name) == ("gradient", "clean")
-            _, kept = self._run(name, inputs[name], globs if is_needed else [])
-            activations[name] = _matching(kept, globs)
+        others = {name: prompt for name, prompt in inputs.items() if name != base_name}
+        activations = {base_name: base, **self._run_others(others, source, list(chosen))}
         self.baselines = {name: self.baselines[name] for name in inputs}
-        self.unpatched = self.baselines[unpatched]
+        self.unpatched = self.baselines[base_name]
         self.sources = {
             site.name: replacement(site.name, activations, source, seed, means or {}, self._real_tokens(site))
             for site in self.sites
         }
-        base = activations[unpatched]
         self.changes = {name: self.sources[name] - base[name] for name in self.sources} if source == "gradient" else {}
         self._plan_partial_forwards(logits, is_sweep=source != "gradient" and frozen is None)
+
+    def _set_sites(self, activations: dict[str, Tensor], chosen: HeadSelection) -> None:
+        """Set the sites and the heads that are patched there.
+
+        Raises:
+            ValueError: an activation cannot be patched, or has no such heads.
+        """
+        self.sites = activation_sites(activations, self.base.size)
+        self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
+        for site, heads in self.heads.items():
+            check_heads(site, heads, activations[site])
+
+    def _run_others(self, prompts: dict[str, Inputs], source: str, globs: list[str]) -> dict[str, dict[str, Tensor]]:
+        """Run the model on the other prompts, and return those activations, prompt -> site, that are put elsewhere."""
+        activations = {}
+        for name, prompt in prompts.items():
+            is_source = name == source or (source, name) == ("gradient", "clean")
+            _, stored = self._run(name, prompt, globs if is_source else [])
+            activations[name] = _matching(stored, globs)
+        return activations
 
     def _run(self, name: str, prompt: Inputs, globs: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
         """Run the model on a prompt without a patch; store the metric, and return the logits and activations."""
