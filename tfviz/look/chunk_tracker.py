@@ -124,45 +124,47 @@ class ChunkTracker:
         if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
         origin = self.tracked.get(source) if isinstance(source, Tensor) else None
-        features, shape = output.shape[-1], output.shape
-        if origin is None or origin.is_whole or source.shape[-1] > origin.features[0]:
-            is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
-            if is_text or (origin is not None and origin.is_whole):
-                text = origin.text if origin is not None and origin.is_whole else TrackedInput(shape)
-                self.tracked[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
+        is_picture = output.dim() == 4 and is_norm  # [batch, row, col, feature]
+        if origin is not None and origin.is_whole:
+            self.tracked[output] = _whole(origin.text, output.shape)
+        elif origin is None or source.shape[-1] > origin.features[0]:  # unknown, or several positions side by side
+            if output.dim() == 3 or is_picture:
+                self.tracked[output] = _whole(TrackedInput(output.shape), output.shape)
         elif is_norm:
             self.tracked[output] = origin
         elif origin.features == (source.shape[-1],):
-
-            def replay(_: int) -> Tensor:
-                first = origin.replay(0)[..., :1]
-                cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
-                return torch.where(first > 0, cells, 0)
-
-            self.tracked[output] = Origin(origin.text, (features,), False, replay)
+            self.tracked[output] = _projected(origin, output.shape[-1])
 
     def _move(self, op: Operation, output: Any) -> None:
         """Track cells that are rearranged, selected, or joined from several tensors."""
-        first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
-        is_list = isinstance(first, list | tuple)
-        sources: list[Any] = list(first) if is_list else [first]
+        joined: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
+        is_list = isinstance(joined, list | tuple)
+        sources: list[Any] = list(joined) if is_list else [joined]
+        origins = self._common_origins(sources)
+        if not origins:
+            return
+        repeat = _repetition(op, sources[0])
+
+        def replay_all(which: int) -> Any:
+            cells = [origin.replay(which) for origin in origins]
+            return repeat(cells if is_list else cells[0])
+
+        def replay_part(which: int, part: int) -> Tensor:
+            return replay_all(which)[part]
+
+        if isinstance(output, Tensor):
+            self.tracked[output] = replace(origins[0], is_whole=False, replay=replay_all)
+        elif isinstance(output, list | tuple):
+            for part, tensor in enumerate(output):
+                if isinstance(tensor, Tensor):
+                    self.tracked[tensor] = replace(origins[0], is_whole=False, replay=partial(replay_part, part=part))
+
+    def _common_origins(self, sources: Sequence[Any]) -> list[Origin]:
+        """Return the origins of all sources; none if one is unknown, or they are in different texts."""
         origins = [self.tracked.get(source) if isinstance(source, Tensor) else None for source in sources]
         known = [origin for origin in origins if origin is not None]
-        if not known or len(known) < len(origins) or len({(origin.text, origin.other) for origin in known}) > 1:
-            return
-        again = _repetition(op, sources[0])
-
-        def replay(which: int, part: int | None) -> Tensor:
-            cells = [origin.replay(which) for origin in known]
-            moved = again(cells if is_list else cells[0])
-            return moved if part is None else moved[part]
-
-        parts: list[tuple[int | None, Any]] = [(None, output)]
-        if isinstance(output, list | tuple):
-            parts = list(enumerate(output))
-        for number, tensor in parts:
-            if isinstance(tensor, Tensor):
-                self.tracked[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
+        texts = {(origin.text, origin.other) for origin in known}
+        return known if len(known) == len(origins) and len(texts) == 1 else []
 
     def _multiply(self, product: Product, output: Tensor) -> None:
         """Track a projection, or the scores of queries and keys."""
@@ -214,6 +216,22 @@ def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
         shape, stride = source.shape, source.stride()
         return lambda cells: func(torch.empty_strided(shape, stride, dtype=torch.long).copy_(cells), *args, **kwargs)
     return lambda cells: func(cells, *args, **kwargs)
+
+
+def _whole(text: TrackedInput, shape: torch.Size) -> Origin:
+    """Return the origin of a tensor that has one vector for each position of a text, in order."""
+    return Origin(text, (shape[-1],), True, lambda _: _cell_numbers(shape))
+
+
+def _projected(origin: Origin, features: int) -> Origin:
+    """Return the origin of a projection to `features`: each output feature comes from the same position."""
+
+    def replay(_: int) -> Tensor:
+        first = origin.replay(0)[..., :1]
+        cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
+        return torch.where(first > 0, cells, 0)
+
+    return Origin(origin.text, (features,), False, replay)
 
 
 def _cell_numbers(shape: torch.Size) -> Tensor:
