@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import wrap
 from typing import Any
@@ -124,47 +125,106 @@ def bar_table(
     are_grey = _are_among(names, grey, "grey")
     gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
-    names, series = _check_series(names, columns, MAX_ROWS)
+    row_names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("limit", limit)
     levels = {name: _levels(references or {}, name) for name in series}
-    for name, of_columns in (references or {}).items():
+    _check_reference_columns(references or {}, series)
+    _check_limit(series, limit)
+    largest = None if limit is None else max(float(column.high.max()) for column in series.values())
+    measures = [
+        _Measure(name, column, levels[name], format_column(column, largest), limit) for name, column in series.items()
+    ]
+    table = _BarTable(title, row_names, heights, are_grey, measures)
+    return StaticFigure(table.draw, f"{title}\nhighest {_highest(row_names, series)}")
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A column of a table of bars.
+
+    Attributes:
+        name: its name.
+        column: its values.
+        levels: reference lines, name -> value.
+        numbers: the text beside each bar.
+        limit: the end of the scale that all columns share; None: the column has its own.
+    """
+
+    name: str
+    column: Spread
+    levels: Mapping[str, float]
+    numbers: list[str]
+    limit: float | None
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The start and the length of the scale."""
+        return _scale(self.column, self.levels.values(), self.limit)
+
+    def number_widths(self, panel_width: float) -> list[float]:
+        """Return the width of each number, as a share of the panel's width in inches."""
+        return [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in self.numbers]
+
+    def axis_length(self, panel_width: float) -> float:
+        """Return the length of the axis that leaves room for the numbers in a panel of this width in inches."""
+        return _axis_length(self.column, self.levels.values(), *self.scale, self.number_widths(panel_width))
+
+    def number_positions(self, panel_width: float, axis_length: float) -> list[float]:
+        """Return where each number begins."""
+        return _number_positions(self.column, self.levels.values(), self.number_widths(panel_width), axis_length)
+
+
+@dataclass(frozen=True)
+class _BarTable:
+    """A table of bars, which `draw` draws; `heights` are the y-coordinates of the rows, downwards."""
+
+    title: str
+    names: list[str]
+    heights: list[float]
+    are_grey: list[bool]
+    measures: list[_Measure]
+
+    def draw(self) -> Figure:
+        lines = max(len(measure.levels) for measure in self.measures)
+        height = 0.27 * (self.heights[-1] + 1) + 0.8 + 0.17 * lines
+        width = min(9.0, 2.6 * len(self.measures) + 1.6)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        panels = figure.subplots(1, len(self.measures), sharey=True, squeeze=False)[0]
+        self._draw_columns(panels, (width - 1.6) / len(self.measures))
+        panels[0].set_yticks(self.heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in self.names])
+        panels[0].invert_yaxis()
+        set_title(figure, self.title)
+        return figure
+
+    def _draw_columns(self, panels: Iterable[Axes], panel_width: float) -> None:
+        """Draw each measure in its panel; axes of measures that share a scale are as long as the longest."""
+        colours = _bar_colours(self.are_grey)
+        lengths = [measure.axis_length(panel_width) for measure in self.measures]
+        for axes, measure, own_length in zip(panels, self.measures, lengths):
+            axis_length = own_length if measure.limit is None else max(lengths)
+            positions = measure.number_positions(panel_width, axis_length)
+            start, _ = measure.scale
+            _draw_column(axes, measure.column, self.heights, measure.numbers, positions, colours, start, axis_length)
+            _reference_columns(axes, measure.levels, self.heights[-1] + 1)
+            axes.set_title(_panel_title(measure.name, panel_width, 3), loc="left")
+
+
+def _check_reference_columns(
+    references: Mapping[str, float | Mapping[str, float]], series: Mapping[str, Spread]
+) -> None:
+    """Raise LookupError if a reference line is for a column that does not exist."""
+    for name, of_columns in references.items():
         if isinstance(of_columns, Mapping) and not of_columns.keys() <= series.keys():
             raise LookupError(f"the reference {name!r} is for {list(of_columns)}; the columns are {list(series)}")
+
+
+def _check_limit(series: Mapping[str, Spread], limit: float | None) -> None:
+    """Raise ValueError if a value lies past the end of the scale."""
     for name, column in series.items():
         if limit is not None and column.high.max() > 1.001 * limit:
             raise ValueError(
                 f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: limit is {limit:g}"
             )
-
-    largest = None if limit is None else max(float(column.high.max()) for column in series.values())
-    numbers = {name: format_column(column, largest) for name, column in series.items()}
-
-    def draw() -> Figure:
-        lines = max(len(those) for those in levels.values())
-        height = 0.27 * (heights[-1] + 1) + 0.8 + 0.17 * lines
-        width = min(9.0, 2.6 * len(series) + 1.6)
-        figure = Figure(figsize=(width, height), layout="constrained")
-        panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
-        panel_width = (width - 1.6) / len(series)
-        colours = _bar_colours(are_grey)
-        scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
-        widths = {name: [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in numbers[name]] for name in series}
-        lengths = {
-            name: _axis_length(column, levels[name].values(), *scales[name], widths[name])
-            for name, column in series.items()
-        }
-        for axes, (name, column) in zip(panels, series.items()):
-            axis_length = lengths[name] if limit is None else max(lengths.values())
-            positions = _number_positions(column, levels[name].values(), widths[name], axis_length)
-            _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], axis_length)
-            _reference_columns(axes, levels[name], heights[-1] + 1)
-            axes.set_title(_panel_title(name, panel_width, 3), loc="left")
-        panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
-        panels[0].invert_yaxis()
-        set_title(figure, title)
-        return figure
-
-    return StaticFigure(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
 def _bar_step(labels: Sequence[str]) -> float:
