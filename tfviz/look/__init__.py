@@ -31,7 +31,7 @@ from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import capture
 from tfviz.look.captured import Capture
-from tfviz.look.external_kernels import register_kernel
+from tfviz.look.external_kernels import register_attention_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
@@ -51,7 +51,7 @@ __all__ = [
     "groups",
     "measures",
     "quantize",
-    "register_kernel",
+    "register_attention_kernel",
 ]
 
 validate_public(globals(), __all__)

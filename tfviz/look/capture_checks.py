@@ -161,8 +161,8 @@ def _no_match(glob: str, state: CaptureState) -> str:
     return (
         f"no site matches {glob!r}: the model ran, but no attention was seen in it"
         f"{''.join(f'; {reason}' for reason in reasons)}. If it calls its own kernel, register that with "
-        f"look.register_kernel(function); the map of linear attention is at '*.implicit'; the other sites here are "
-        f"{', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
+        f"look.register_attention_kernel(function); the map of linear attention is at '*.implicit'; the other sites "
+        f"here are {', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
 
 
@@ -203,7 +203,7 @@ def _reason(paths: list[str], state: CaptureState) -> str:
     elif any(is_within(inner, path) for path in paths for inner in notes.softmaxes):
         why = "its softmax is not multiplied with values in an operation that PyTorch exposes"
     else:
-        why = "no softmax over keys, or a kernel that PyTorch does not expose: see look.register_kernel"
+        why = "no softmax over keys, or a kernel that PyTorch does not expose: see look.register_attention_kernel"
     return f"{_joined(paths)}: {why}"
 
 
