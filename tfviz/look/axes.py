@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from tfviz.look.products import Product
+from tfviz.look.products import Contraction
 
 HEAD_COUNT_NAME = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
 KV_HEAD_COUNT_NAME = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
@@ -78,7 +78,7 @@ class OutputAxes(NamedTuple):
 
     @classmethod
     def from_product(
-        cls, layout: Layout, product: Product, operand: int, keys: int, output: Tensor
+        cls, layout: Layout, product: Contraction, operand: int, keys: int, output: Tensor
     ) -> OutputAxes | None:
         """Return the axes of weights times values; None if the product averages or repeats heads or texts.
 
@@ -151,7 +151,7 @@ def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | No
     return None
 
 
-def roles(product: Product, operand: int, keys: int) -> list[str]:
+def roles(product: Contraction, operand: int, keys: int) -> list[str]:
     """Return the role of each axis of attention weights, inferred from the product of weights and values.
 
     The axis that is summed over holds the keys. Axes that the values also have, or that the output lacks, are batch or

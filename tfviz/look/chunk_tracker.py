@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.axes import Layout
-from tfviz.look.products import Operation, Product, align_axes, is_learned
+from tfviz.look.products import Contraction, Operation, align_axes, is_learned
 from tfviz.look.text_chunks import UNKNOWN_INPUT, ChunkOrigins, Origin, TrackedInput, position_of
 from tfviz.look.weight_tracker import SHAPE_OPS
 
@@ -63,7 +63,7 @@ class ChunkTracker:
         if (origin := self.tracked.get(scores)) is not None:
             self.tracked[weights] = replace(origin, is_softmax=True)
 
-    def find(self, product: Product) -> tuple[int, int] | None:
+    def find(self, product: Contraction) -> tuple[int, int] | None:
         """Return the factor of a product weights @ values that is the weights, as its index, and its key axis.
 
         Return None for other products.
@@ -76,7 +76,7 @@ class ChunkTracker:
                 return operand, axes[0]
         return None
 
-    def chunk(self, product: Product, operand: int, layout: Layout) -> ChunkOrigins | None:
+    def chunk(self, product: Contraction, operand: int, layout: Layout) -> ChunkOrigins | None:
         """Return the chunk of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.tracked.get(product.factors[operand]), self.tracked.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
@@ -166,7 +166,7 @@ class ChunkTracker:
         texts = {(origin.text, origin.other) for origin in known}
         return known if len(known) == len(origins) and len(texts) == 1 else []
 
-    def _multiply(self, product: Product, output: Tensor) -> None:
+    def _multiply(self, product: Contraction, output: Tensor) -> None:
         """Track a projection, or the scores of queries and keys."""
         if any(map(is_learned, product.factors)):
             self._project(product.factors[0], output)

@@ -15,7 +15,7 @@ from tfviz.look.capture_state import CaptureState
 from tfviz.look.chunk_tracker import ChunkTracker
 from tfviz.look.key_signatures import KeyRecord, keys_of_product
 from tfviz.look.linear_attention import LinearAttention
-from tfviz.look.products import Operation, Product
+from tfviz.look.products import Contraction, Operation
 from tfviz.look.text_chunks import ChunkOrigins
 from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
@@ -43,7 +43,7 @@ class EagerWeights:
 
     tensor: Tensor
     tracked: TrackedWeights
-    product: Product
+    product: Contraction
     operand: int
     layout: Layout
 
@@ -140,7 +140,7 @@ class EagerAttention:
             self.state.chunk_tracker.follow_softmax(input, weights)
         return weights
 
-    def _weights(self, product: Product, operand: int, tracked: TrackedWeights) -> EagerWeights:
+    def _weights(self, product: Contraction, operand: int, tracked: TrackedWeights) -> EagerWeights:
         """Return the weights that are a factor of a product, with the layout of their axes."""
         tensor = product.factors[operand]
         layout = self.state.layout(tensor.shape, roles(product, operand, tracked.axis or 0))

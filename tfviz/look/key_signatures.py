@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.axes import Layout
-from tfviz.look.products import Product
+from tfviz.look.products import Contraction
 from tfviz.look.torch_modes import frames
 from tfviz.shapes import Bool, Float, Int
 
@@ -206,7 +206,7 @@ def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
     return _arrange(projected.reshape(*call.leading_shape, 1, *projected.shape[-2:]), layout)
 
 
-def keys_of_product(product: Product, operand: int, keys: int, layout: Layout) -> Keys:
+def keys_of_product(product: Contraction, operand: int, keys: int, layout: Layout) -> Keys:
     """Return signatures of the values in a product with weights.
 
     Args:
