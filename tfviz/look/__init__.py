@@ -30,7 +30,7 @@ The modules that use a capture:
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import capture
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.external_kernels import register_attention_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups

@@ -134,7 +134,7 @@ class EagerAttention:
             input = edited.reshape(moved.shape).movedim(-1, axis)
         weights = func(input, *rest, **kwargs)
         if not is_gate:
-            self.state.notes.softmaxes[self.state.stack.path] = None
+            self.state.diagnostics.softmaxes[self.state.stack.path] = None
         self.finder.tracker.begin(weights, input, axis, stage)
         if self.state.chunk_tracker:
             self.state.chunk_tracker.follow_softmax(input, weights)
@@ -152,7 +152,7 @@ class EagerAttention:
         site = self.state.stack.site("pattern")
         status = tracked.status
         if tracked.dropout:
-            self.state.notes.dropout[site] = tracked.dropout
+            self.state.diagnostics.dropout[site] = tracked.dropout
         if status is Status.NEW:
             tracked.status = Status.RECORDED
             self._record_parts(site, weights)
@@ -187,7 +187,7 @@ class EagerAttention:
                 recorder.record(below, lambda: recorder.copy(below, self.state.with_heads(softmax)))
         self.state.note_channels(weights.layout)
         if tracked.stage is Stage.GATES:
-            self.state.notes.unnormalized[site] = None
+            self.state.diagnostics.unnormalized[site] = None
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the original dropout applied."""

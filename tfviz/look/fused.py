@@ -50,7 +50,7 @@ class FusedAttention:
         is_repeated = self.state.stack.repeats_last_sdpa(query, key)
         site = self.state.stack.site("pattern")
         if dropout_p:
-            self.state.notes.dropout[site] = dropout_p
+            self.state.diagnostics.dropout[site] = dropout_p
         query, key, value = self._edit_inputs(query, key, value)
         kernel = partial(
             functional.scaled_dot_product_attention,

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.key_signatures import History
+from tfviz.look.key_signatures import InvocationHistory
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.quantization import dequantize
@@ -71,7 +71,7 @@ def layers(invocations: Mapping[str, Invocation], batch: int) -> tuple[list[Laye
 
 def layers_over_time(
     invocations: Mapping[str, Sequence[Invocation]],
-    history: History,
+    history: InvocationHistory,
     batch: int,
     beam_indices: Tensor | None,
     text_index: int | None,

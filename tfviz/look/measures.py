@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import between
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.map_statistics import CountedPositions, check_weights, iterate_heads, mean, statistic

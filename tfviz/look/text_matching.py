@@ -95,7 +95,7 @@ class SiteInvocations:
     def __init__(self, site: str, infos: Sequence[InvocationInfo], keys: Sequence[Keys]) -> None:
         self.site, self.infos, self.keys = site, infos, keys
 
-    def follow(
+    def trace_self_attention(
         self, last: int, batch_index: int, dropped: int = 0, batch_indices: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
         """Return the timeline of the self-attention text that ends in a batch element of an invocation.
@@ -147,7 +147,7 @@ class SiteInvocations:
         accepted = still_there - row.earlier_keys
         return _Predecessor(row, shift, accepted) if accepted > 0 else None
 
-    def collect(self, last: int, batch_index: int) -> Timeline:
+    def collect_cross_attention(self, last: int, batch_index: int) -> Timeline:
         """Return the timeline of a text's cross-attention: all invocations up to `last` whose keys are the same."""
         keys, segments = self.keys[last][batch_index], []
         for index in range(last, -1, -1):

@@ -38,7 +38,7 @@ class WeightFinder:
         This is tested by the dictionary inside a weak one, whose own length takes longer to compute.
         """
         if op.name == "grid_sample":
-            self.state.notes.sampled[self.state.stack.path] = None
+            self.state.diagnostics.sampled[self.state.stack.path] = None
             self.samples[output] = True
         elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
             self.samples.update((tensor, True) for tensor in tensors((output,)))
@@ -94,7 +94,7 @@ class WeightFinder:
         match = self.scores.find(product, self.state.position_counts())
         if match is None:
             return None
-        self.state.notes.skipped[self.state.stack.path] = None
+        self.state.diagnostics.skipped[self.state.stack.path] = None
         recorder = self.state.recorder
         if self.state.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
             return None

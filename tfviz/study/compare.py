@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.map_arguments import range_labels
 from tfviz.study.aggregation import aggregate
 from tfviz.study.collate import Tokenize
