@@ -79,7 +79,7 @@ def _check_square(name: str, weights: Tensor) -> None:
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a number for each row of weights; for maps, the mean over each head's rows."""
     if isinstance(weights, AttentionMaps):
-        return statistic(weights, lambda some, counted: mean(measure(some), counted))
+        return statistic(weights, lambda head_weights, counted_queries: mean(measure(head_weights), counted_queries))
     return measure(check_weights(weights))
 
 
