@@ -26,6 +26,11 @@ MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare 
 class CaptureDiagnostics:
     """Facts about a capture that `look.capture_checks` turns into messages; dictionaries to None are sets.
 
+    They belong to one `CaptureState`. Those who observe the model's calls (`eager`, `fused`, `multi_head`, `tracer`,
+    `weight_finder`) add facts while it runs, and none is removed. They are read when the capture's context ends, for
+    warnings, and later whenever the `Capture` is asked for its summary or caveats, of which a copy or a pickle has its
+    own.
+
     Attributes:
         softmaxes: modules that called a softmax, for attention or not.
         channels: modules whose weights mix channels instead of positions.
@@ -52,6 +57,9 @@ class CaptureDiagnostics:
 @dataclass
 class CaptureState:
     """The state that the parts of one capture share.
+
+    An `AttentionTracer` makes and owns it, one for each `look.capture`; it changes only inside the capture's context.
+    Afterwards the `Capture` reads it, and keeps the model alive by it; a copy or a pickle keeps only the messages.
 
     Attributes:
         axes: glob of sites -> axes of their weights, as the user gave them, such as "(b h=8) q k".

@@ -45,13 +45,19 @@ class Sweep:
             those of the patched sites; None: nothing is stored.
 
     Attributes:
-        sites: the sites that are patched.
+        base: the prompt of the run into which activations are patched: "corrupt" if they come from the clean run.
+        sites: the sites that are patched, all with the same positions and heads.
         heads: site -> the heads that are patched; None: all heads.
-        targets: the targets of each site, which are patched one at a time.
+        patch_targets: the unit that is patched, which finds a target's index in an activation.
+        targets: the targets of each site, (head, position), which are patched one at a time.
         axes: the axes of the table, without the text.
+        sources: site -> the activation that replaces its own, [batch, (head,) position, dim].
+        activation_differences: site -> `sources` less the base run's activation, for `estimate`; else empty.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
-        unpatched: the metric of the run into which activations are patched, without a patch.
-        base_activations: site -> activation in the unpatched run; empty if `frozen` is None.
+        unpatched: the metric of the base run without a patch, [] or [text]; one of `baselines`.
+        base_activations: site -> activation in the base run without a patch; empty if `frozen` is None.
+        replay: skips the blocks before the patched site, whose outputs in the base run it stores.
+        last_position, token_logits: compute of each run only what the metric reads, if it reads so little.
     """
 
     def __init__(
