@@ -2,7 +2,7 @@
 
 The modules of a capture, in the order of the data flow:
 
-    capture       opens a tracer; captured holds what it recorded, a mapping from sites to tensors
+    capture       opens a tracer; capture_result holds what it recorded, a mapping from sites to tensors
     capture_state what the parts of one capture share
     tracer        observes the forward of each module (module_stack) and each torch call (torch_modes)
     fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
