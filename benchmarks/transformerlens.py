@@ -80,10 +80,10 @@ def by_tfviz(kind: str) -> Answers:
         "patch heads by gradient": patch(source="gradient").values,
         "zero heads": study.patch(model, CLEAN, metric=difference, source="zero", progress=False).values,
         "lens": torch.cat(
-            [study.lens(model, CLEAN[text : text + 1], token=RIGHT).values[None] for text in range(len(CLEAN))]
+            [study.logit_lens(model, CLEAN[text : text + 1], token=RIGHT).values[None] for text in range(len(CLEAN))]
         ).transpose(0, 1),
-        "attribute to heads": study.attribute(model, CLEAN, target=difference, each="head").values,
-        "attribute to attentions": _of_kind(study.attribute(model, CLEAN, target=difference), "att"),
+        "attribute to heads": study.logit_attribution(model, CLEAN, target=difference, each="head").values,
+        "attribute to attentions": _of_kind(study.logit_attribution(model, CLEAN, target=difference), "att"),
     }
     with torch.no_grad(), look.capture(model, ["*.pattern", "*.output_heads"]) as seen:
         answers["logits"] = model(CLEAN).logits

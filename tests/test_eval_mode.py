@@ -25,8 +25,8 @@ USES = {
     "sampling": lambda model: list(generate.ids(model, IDS[0], 2)),
     "export": lambda model: portable.export(model, IDS),
     "patch": lambda model: study.patch(model, IDS[:1], IDS[1:], metric=study.logit(3), progress=False),
-    "lens": lambda model: study.lens(model, IDS[:1]),
-    "attribute": lambda model: study.attribute(model, IDS, target=study.logit(3)),
+    "lens": lambda model: study.logit_lens(model, IDS[:1]),
+    "attribute": lambda model: study.logit_attribution(model, IDS, target=study.logit(3)),
     "aggregate": lambda model: study.aggregate(model, [IDS], study.HeadScores(), progress=False),
     "maps_during_training": lambda model: study.maps_during_training(range(3), model, IDS[:1], every=2),
 }

@@ -130,7 +130,7 @@ def test_studies_match_the_cpu():
     for call in (
         lambda model: study.patch(model, IDS[:1, :16], IDS[1:2, :16], metric=metric, progress=False),
         lambda model: study.mean_head_scores(model, batches, progress=False)["induction"].mean,
-        lambda model: study.lens(model, IDS[:1, :16]),
+        lambda model: study.logit_lens(model, IDS[:1, :16]),
     ):
         one, two = (call(model) for model in (gpt().eval(), gpt().eval().cuda()))
         one, two = (getattr(found, "values", found) for found in (one, two))

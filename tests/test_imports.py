@@ -44,7 +44,7 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
         "look.edits",
         "portable",
         "study.table",
-        "study.lens",
+        "study.logit_lens",
         "study.block_replay",
         "study.inputs",
         "study.sites",

@@ -151,9 +151,9 @@ STUDIES = {
     "path": lambda model, _: study.patch_path(
         model, WORDS[:1], WORDS[1:], metric=METRIC, receivers="blocks.1.attention.query", progress=False
     ),
-    "lens": lambda model, _: study.lens(model, WORDS),
-    "attribute": lambda model, _: study.attribute(model, WORDS, target=METRIC).values,
-    "attribute to heads": lambda model, _: study.attribute(model, WORDS, target=METRIC, each="head"),
+    "lens": lambda model, _: study.logit_lens(model, WORDS),
+    "attribute": lambda model, _: study.logit_attribution(model, WORDS, target=METRIC).values,
+    "attribute to heads": lambda model, _: study.logit_attribution(model, WORDS, target=METRIC, each="head"),
     "head weights": lambda model, _: [(found := study.head_weights(model)).query, found.output, found.ov(1, 0)],
     "find heads": lambda model, _: study.mean_head_scores(model, [WORDS], progress=False),
     "compare": lambda model, _: study.compare(model, copy.deepcopy(model), [WORDS], progress=False),

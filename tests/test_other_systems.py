@@ -322,7 +322,7 @@ def test_addresses_have_slashes_on_windows(tmp_path, monkeypatch):
     path = types.SimpleNamespace(relpath=relpath, normpath=os.path.normpath)
     monkeypatch.setattr(markdown_pages, "os", types.SimpleNamespace(path=path))
     source = tmp_path / "docs" / "a.md"
-    given = [f"{notebooks.SITE}notebooks/12_gpt.html", "../LICENSE", "a.md#x"]
+    given = [f"{notebooks.WEBSITE}notebooks/12_gpt.html", "../LICENSE", "a.md#x"]
     found = [markdown_pages.site_address(url, source, tmp_path, set()) for url in given]
     assert found == ["../notebooks/12_gpt.html", "../LICENSE.txt", "a.html#x"]
     assert PureWindowsPath("docs\\a.md").as_posix() == "docs/a.md"

@@ -4,8 +4,8 @@ SETUP = """
 import torch
 from torch import nn
 from tfviz import look, models, study, view
-from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, attribute, compare, mean_head_scores
-from tfviz.study import lens, maps_during_training, mean_activations, patch
+from tfviz.study import HeadScores, Inputs, MapStore, Statistics, Table, aggregate, compare, mean_head_scores
+from tfviz.study import logit_attribution, logit_lens, maps_during_training, mean_activations, patch
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids, other = torch.tensor([[1, 2, 3], [4, 5, 6]]), torch.tensor([[1, 7, 3], [4, 8, 6]])
 last = study.logit(5)
@@ -62,11 +62,14 @@ CASES = [
         )
     ),
     (
-        "attribute(gpt, ids, target=lambda out: out.logits[:, -1, 5].sum())",
+        "logit_attribution(gpt, ids, target=lambda out: out.logits[:, -1, 5].sum())",
         r"^target is called with the logits, a tensor \[2, 3, 11\], not with the model's output",
     ),
     ("change(metric=5)", r"metric is 5; give .*: a metric, such as study\.logit\(id\)$"),
-    ("attribute(gpt, ids, target=' Mary')", r"target is ' Mary'; give .*: a metric, such as study\.logit\(id\)$"),
+    (
+        "logit_attribution(gpt, ids, target=' Mary')",
+        r"target is ' Mary'; give .*: a metric, such as study\.logit\(id\)$",
+    ),
     *(
         (f"study.{metric}", rf"{says}.*: the id of a token, such as tokenizer\.encode\(' Mary'\)\[0\]")
         for metric, says in (
@@ -122,7 +125,7 @@ CASES = [
         r"clean: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$",
     ),
     *(
-        (f"lens(gpt, {prompt})", says)
+        (f"logit_lens(gpt, {prompt})", says)
         for prompt, says in (
             ("[ids[0]]", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
             ("{'ids': ids[0]}", r"ids: \[3\]; give ids \[batch, position\], such as ids\[None\] for one text$"),
@@ -171,7 +174,7 @@ CASES = [
     ),
     *(
         (
-            f"lens(gpt, ids.to(torch.{kind}))",
+            f"logit_lens(gpt, ids.to(torch.{kind}))",
             rf"ids are torch\.{kind}; give whole numbers, int64, as a tokenizer returns them",
         )
         for kind in ("bool", "uint8", "int8", "int16", "float64")
@@ -299,28 +302,31 @@ CASES = [
         "patch(blind, ids, other, metric=last, source='gradient', progress=False)",
         r"no gradient of the metric reaches gpt\.blocks\.0\.attention\.output_heads",
     ),
-    ("attribute(blind, ids, target=last)", r"no gradient of the target reaches gpt\.norm"),
+    ("logit_attribution(blind, ids, target=last)", r"no gradient of the target reaches gpt\.norm"),
     ("patch(Flat(), ids, other, metric=last, progress=False)", "no site matches '\\*\\.output_heads'"),
     ("change(resume='.')", "there is no file|is a folder|Is a directory"),
-    ("lens(gpt, ids[:1]).text(0)", "the table is of one text already"),
-    ("lens(gpt, ids).text(2)", "index is 2; there are 2 texts, counted from 0"),
-    ("lens(gpt, ids[0])", r"ids: \[3\]; give ids \[batch, position\]"),
-    ("lens(gpt, ids[:1], top_k=0)", "top_k is 0; it must be at least 1"),
-    ("lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),
-    ("lens(gpt, ids[:1], token=-1)", "token is -1; there are 11"),
-    ("lens(gpt, ids[:1], to_tokens='abc')", "to_tokens is 'abc'"),
-    ("lens(gpt, ids[:1], top_k=100).ids.shape", r"= torch\.Size\(\[3, 3, 11\]\)"),
-    ("lens(Flat(), ids[:1])", "Flat has no stack of blocks"),
-    ("lens(Bare(), ids[:1])", "the model returns None without logits"),
-    ("lens(sketch, ids[:1])", "the model's weights are on the meta device"),
-    ("attribute(gpt, ids, target=lambda logits: logits[:, -1].square().sum())", "the target is not linear"),
-    ("attribute(gpt, ids, target=lambda logits: logits)", "it must return one number"),
-    ("attribute(gpt, ids, target=lambda logits: 3.0)", "the target does not depend on the logits"),
-    ("attribute(gpt, ids, target=lambda logits: logits.detach().sum())", "the target does not depend on the logits"),
-    ("attribute(gpt, ids, target=last, each='layer')", "each is 'layer'; give 'part' or 'head'$"),
-    ("attribute(Flat(), ids, target=last)", "Flat has no norm that takes the residual stream"),
-    ("attribute(Bare(), ids, target=last)", "the model returns None without logits"),
-    ("attribute(sketch, ids, target=last)", "the model's weights are on the meta device"),
+    ("logit_lens(gpt, ids[:1]).text(0)", "the table is of one text already"),
+    ("logit_lens(gpt, ids).text(2)", "index is 2; there are 2 texts, counted from 0"),
+    ("logit_lens(gpt, ids[0])", r"ids: \[3\]; give ids \[batch, position\]"),
+    ("logit_lens(gpt, ids[:1], top_k=0)", "top_k is 0; it must be at least 1"),
+    ("logit_lens(gpt, ids[:1], token=11)", "token is 11; there are 11, counted from 0"),
+    ("logit_lens(gpt, ids[:1], token=-1)", "token is -1; there are 11"),
+    ("logit_lens(gpt, ids[:1], to_tokens='abc')", "to_tokens is 'abc'"),
+    ("logit_lens(gpt, ids[:1], top_k=100).ids.shape", r"= torch\.Size\(\[3, 3, 11\]\)"),
+    ("logit_lens(Flat(), ids[:1])", "Flat has no stack of blocks"),
+    ("logit_lens(Bare(), ids[:1])", "the model returns None without logits"),
+    ("logit_lens(sketch, ids[:1])", "the model's weights are on the meta device"),
+    ("logit_attribution(gpt, ids, target=lambda logits: logits[:, -1].square().sum())", "the target is not linear"),
+    ("logit_attribution(gpt, ids, target=lambda logits: logits)", "it must return one number"),
+    ("logit_attribution(gpt, ids, target=lambda logits: 3.0)", "the target does not depend on the logits"),
+    (
+        "logit_attribution(gpt, ids, target=lambda logits: logits.detach().sum())",
+        "the target does not depend on the logits",
+    ),
+    ("logit_attribution(gpt, ids, target=last, each='layer')", "each is 'layer'; give 'part' or 'head'$"),
+    ("logit_attribution(Flat(), ids, target=last)", "Flat has no norm that takes the residual stream"),
+    ("logit_attribution(Bare(), ids, target=last)", "the model returns None without logits"),
+    ("logit_attribution(sketch, ids, target=last)", "the model's weights are on the meta device"),
     ("measured(texts=[])", "there is no text to measure"),
     ("measured(texts=iter([]))", "there is no text to measure"),
     ("measured(texts=[None])", r"a batch of texts is None; give a tensor of ids, \[batch, position\]"),
@@ -399,7 +405,7 @@ CASES = [
     ("change(positions=-1)", "positions is -1; give"),
     ("path(positions=[5])", "there is no position 5"),
     *(
-        (f"attribute(gpt, ids, target={target})", "the target is not linear in the output of the last norm")
+        (f"logit_attribution(gpt, ids, target={target})", "the target is not linear in the output of the last norm")
         for target in (
             "lambda logits: logits.softmax(-1)[:, -1, 5].mean()",
             "lambda logits: (logits / 10).softmax(-1)[:, -1, 5].mean()",

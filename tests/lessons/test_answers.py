@@ -32,7 +32,7 @@ def test_no_answer_is_left_and_no_cell_needs_one(path):
     assert "<summary>Answer" not in text
     assert text.count("<details") == text.count("</details>")
     assert "folded" not in text.casefold()  # "The answers to the first three are in the folded cells."
-    assert f"{notebooks.SITE}notebooks/" not in text  # whose pages have the answers
+    assert f"{notebooks.WEBSITE}notebooks/" not in text  # whose pages have the answers
     defined = {
         symbol.get_name()
         for source, _ in parsed(gone)
@@ -56,7 +56,7 @@ def test_no_answer_is_left_and_no_cell_needs_one(path):
 
 @pytest.mark.parametrize("told", ["The answers to the first three are in the folded cells.", "Folded cells answer it."])
 def test_nothing_says_that_there_are_answers(told):
-    live = f"# X\n\n{clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html): type.\n\nA promise."
+    live = f"# X\n\n{clean.LIVE_LINK}{notebooks.WEBSITE}notebooks/x.html): type.\n\nA promise."
     exercises = "## Exercises\n\n1. Which? It is folded twice. Why?"
     cells = [v4.new_markdown_cell(live), v4.new_markdown_cell(f"{exercises}\n\n{told}")]
     kept = answers.without_answers(v4.new_notebook(cells=cells)).cells

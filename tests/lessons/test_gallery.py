@@ -59,11 +59,11 @@ def test_page_has_no_widget_and_no_live_link(tmp_path):
     cell = v4.new_code_cell("x", execution_count=1)
     cell.outputs = [v4.new_output("display_data", data={"application/vnd.jupyter.widget-view+json": {"model_id": "m"},
                                                          "text/html": "<em>view</em>"})]  # fmt: skip
-    link = f"{clean.LIVE_LINK}{notebooks.SITE}notebooks/x.html)"
+    link = f"{clean.LIVE_LINK}{notebooks.WEBSITE}notebooks/x.html)"
     text = page(tmp_path, v4.new_markdown_cell(f"# A title\n\n{link}\n\nMore."), cell)
     assert "<em>view</em>" in text
     assert "model_id" not in text
-    assert notebooks.SITE not in text
+    assert notebooks.WEBSITE not in text
     assert "<title>A title</title>" in text
 
 

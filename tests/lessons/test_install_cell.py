@@ -100,7 +100,7 @@ def test_what_it_installs_is_an_extra_of_this_package_from_its_repository():
     project = tomllib.loads((CLONE / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert f"{project['name']}[lessons] @ git+{extras.REPOSITORY}" == extras.requirement("lessons") == ASKED[-1]
     assert "lessons" in project["optional-dependencies"]
-    assert notebooks.SITE == "https://tfviz.github.io/tfviz/"  # the same owner and name
+    assert notebooks.WEBSITE == "https://tfviz.github.io/tfviz/"  # the same owner and name
 
 
 # Colab's own versions, of which an upgrade would need a restart or break its widgets (ipywidgets 8 is not supported).

@@ -79,7 +79,7 @@ def test_every_link_has_a_target(site):
 def test_lesson_page_is_interactive_and_has_no_live_link(site):
     page = (site / "notebooks/01_attention_from_nothing.html").read_text(encoding="utf-8")
     assert 'class="tfviz"' in page
-    assert notebooks.SITE not in page
+    assert notebooks.WEBSITE not in page
     assert "<title>Attention" in page
 
 
@@ -156,7 +156,7 @@ def test_markdown_links_are_rewritten_for_site(tmp_path):
     (tmp_path / "README.md").write_text("# One two!\n", encoding="utf-8")
     (tmp_path / "docs/x.md").write_text(
         f"<!-- badges -->\n![b](https://host/b.svg)\n<!-- /badges -->\n# x\n[a](../README.md#one-two) [b](../LICENSE)"
-        f" [c]({notebooks.SITE}demo.html) [d](https://other.org/e.md) ![e](a.svg)\n\n| |\n|-|\n| t |\n",
+        f" [c]({notebooks.WEBSITE}demo.html) [d](https://other.org/e.md) ![e](a.svg)\n\n| |\n|-|\n| t |\n",
         encoding="utf-8",
     )
     out = tmp_path / "out"
@@ -176,7 +176,7 @@ def test_documents_use_site_address_of_package():
     for name in ("README.md", "docs/README.md", "CITATION.cff"):
         named = re.findall(r"https://\w+\.github\.io/[^\s)\]\"]*", (clone / name).read_text(encoding="utf-8"))
         assert named
-        assert all(url.startswith(notebooks.SITE) for url in named)
+        assert all(url.startswith(notebooks.WEBSITE) for url in named)
 
 
 def test_citation_matches_package_version():

@@ -49,7 +49,10 @@ def test_summary_counts_modules_and_maps():
 
 
 def test_capture_without_maps_raises_with_reasons():
-    said = r"no attention was seen in it; a softmax .* in layers\.0, but .* with values\. .*look\.register_kernel"
+    said = (
+        r"no attention was seen in it; a softmax .* in layers\.0, but .* with values\. "
+        r".*look\.register_attention_kernel"
+    )
     model = layers_of("unmet")
     with pytest.raises(LookupError, match=said), capture(model):
         model(random(B, Q, D))

@@ -129,8 +129,8 @@ def test_other_errors_are_unchanged():
 METRIC = study.logit(3)
 ANALYSES = {
     "patch": lambda model, ids: study.patch(model, ids, ids + 1, metric=METRIC),
-    "attribute": lambda model, ids: study.attribute(model, ids, target=METRIC),
-    "lens": lambda model, ids: study.lens(model, ids),
+    "attribute": lambda model, ids: study.logit_attribution(model, ids, target=METRIC),
+    "lens": lambda model, ids: study.logit_lens(model, ids),
     "aggregate": lambda model, ids: study.aggregate(model, [ids], study.HeadScores(), progress=False),
 }
 

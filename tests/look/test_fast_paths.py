@@ -15,7 +15,7 @@ from torch.nn.attention.flex_attention import BlockMask, flex_attention
 from torch.utils.flop_counter import FlopCounterMode
 
 from tfviz import portable
-from tfviz.look import AttentionMaps, capture, register_kernel
+from tfviz.look import AttentionMaps, capture, register_attention_kernel
 from tfviz.look.external_kernels import KERNELS_BY_FUNCTION
 
 INT = {"dtype": torch.int32}
@@ -167,7 +167,7 @@ def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None
 @pytest.fixture
 def registered():
     before = dict(KERNELS_BY_FUNCTION)
-    yield register_kernel
+    yield register_attention_kernel
     KERNELS_BY_FUNCTION.clear()
     KERNELS_BY_FUNCTION.update(before)
 

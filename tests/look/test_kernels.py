@@ -135,7 +135,7 @@ def test_custom_kernel_can_be_registered():
     model = Calls(lambda q, k, v: custom_kernel(v, k, q, mask))
     with pytest.raises(LookupError), capture(model):
         model(*parts)
-    look.register_kernel(
+    look.register_attention_kernel(
         custom_kernel, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d"
     )
     try:

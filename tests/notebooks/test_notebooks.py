@@ -196,7 +196,7 @@ def pixels(png):
 def test_committed_lesson_links_to_live_page(book):
     title, link, *_ = read(book).cells[0].source.split("\n\n")
     assert title.startswith("# ")
-    assert f"({notebooks.SITE}notebooks/{book.stem}.html)" in link
+    assert f"({notebooks.WEBSITE}notebooks/{book.stem}.html)" in link
 
 
 def test_every_concept_has_a_tagged_cell():

@@ -110,9 +110,9 @@ ANALYSES = {
     "path to queries": lambda m, b, a: study.patch_path(
         m, IDS, OTHER, metric=METRIC, receivers={f"{b}.2.{a}.query": 1}
     ),
-    "lens": lambda m, b, a: study.lens(m, IDS),
-    "attribute": lambda m, b, a: study.attribute(m, IDS, target=METRIC),
-    "attribute by head": lambda m, b, a: study.attribute(m, IDS, target=METRIC, each="head"),
+    "lens": lambda m, b, a: study.logit_lens(m, IDS),
+    "attribute": lambda m, b, a: study.logit_attribution(m, IDS, target=METRIC),
+    "attribute by head": lambda m, b, a: study.logit_attribution(m, IDS, target=METRIC, each="head"),
     "means": lambda m, b, a: study.mean_activations(m, [IDS]),
     "heads": lambda m, b, a: study.mean_head_scores(m, [IDS], ["previous"])["previous"].means,
 }
@@ -173,7 +173,7 @@ def test_attribution_adds_up_under_an_edit(name, edit):
     }
     for path in (f"{blocks}.0", f"{blocks}.2"):
         with look.capture(model, [], edit={path: edits[edit]}):
-            table = study.attribute(model, IDS, target=METRIC)
+            table = study.logit_attribution(model, IDS, target=METRIC)
             target = METRIC(call(model, IDS))
         assert table.values.sum() == pytest.approx(target.item(), abs=1e-4)
         assert path in table.axes["part"]

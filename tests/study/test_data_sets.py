@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from tfviz import models
 from tfviz.study import HeadScores, Statistics, Table, aggregate, resumable_statistics
-from tfviz.study.partial_results import fingerprint
+from tfviz.study.resumable_file import fingerprint
 
 
 def first_key(seen, inputs):

@@ -5,11 +5,11 @@ import torch
 from study_models import FAMILIES, IDS, build
 
 from tfviz.study import (
-    attribute,
-    lens,
     log_probability,
     logit,
+    logit_attribution,
     logit_difference,
+    logit_lens,
     metric_by_layer,
     patch,
     patch_path,
@@ -55,8 +55,8 @@ CALLS = {
     "some senders": lambda model, clean, corrupt, metric: patch_path(
         model, clean, corrupt, metric=metric, progress=False, senders={"*.0.*output_heads": [0]}
     ),
-    "parts": lambda model, clean, _, metric: attribute(model, clean, target=metric),
-    "heads": lambda model, clean, _, metric: attribute(model, clean, target=metric, each="head"),
+    "parts": lambda model, clean, _, metric: logit_attribution(model, clean, target=metric),
+    "heads": lambda model, clean, _, metric: logit_attribution(model, clean, target=metric, each="head"),
     "layers": lambda model, clean, _, metric: metric_by_layer(model, clean, metric),
 }
 
@@ -137,7 +137,7 @@ def test_table_per_text_round_trips(model, tmp_path):
 
 
 def test_metric_by_layer_matches_the_lens(model):
-    table = lens(model, IDS, token=3)
+    table = logit_lens(model, IDS, token=3)
     read = metric_by_layer(model, IDS, lambda logits: logits.softmax(-1)[:, -1, 3])
     torch.testing.assert_close(read.values, table.values[:, :, -1], rtol=1e-4, atol=1e-6)
     assert list(read.axes["layer"]) == list(table.axes["layer"])

@@ -43,9 +43,9 @@ def analyses(model, name, expanded):
     yield heads["previous"].mean.values
     yield heads["two back, uniform attention"].mean.values
     yield from (part.mean.values for part in study.compare(model, other, [clean], progress=False).values())
-    yield study.lens(model, clean).values
+    yield study.logit_lens(model, clean).values
     if name != "BERT":
-        yield study.attribute(model, clean, target=metric, each="head").values
+        yield study.logit_attribution(model, clean, target=metric, each="head").values
 
 
 @pytest.mark.parametrize("name", ONE_FOR_ALL)

@@ -224,7 +224,7 @@ def test_metric_error_names_the_argument_of_the_metric(metric, error):
         ("metric", lambda: study.patch(model, IDS, OTHER, **calls)),
         ("metric", lambda: study.patch(model, IDS, OTHER, source="gradient", **calls)),
         ("metric", lambda: study.patch_path(model, IDS, OTHER, **calls)),
-        ("target", lambda: study.attribute(model, IDS, target=metric)),
+        ("target", lambda: study.logit_attribution(model, IDS, target=metric)),
     ):
         with pytest.raises(error) as caught:
             call()

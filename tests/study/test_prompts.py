@@ -22,7 +22,9 @@ CALLS = {
     "patch_path": lambda model, clean, corrupt, metric: study.patch_path(
         model, clean, corrupt, metric=metric, progress=False
     ),
-    "attribute": lambda model, clean, corrupt, metric: study.attribute(model, clean, target=metric, each="head"),
+    "attribute": lambda model, clean, corrupt, metric: study.logit_attribution(
+        model, clean, target=metric, each="head"
+    ),
 }
 LINEAR = [(call, metric) for call in CALLS for metric in METRICS if (call, metric) != ("attribute", "log-probability")]
 
@@ -112,7 +114,7 @@ READERS = {
     "patch": lambda model, prompt: CALLS["patch"](model, prompt, prompt, study.logit(5)),
     "patch_path": lambda model, prompt: CALLS["patch_path"](model, prompt, prompt, study.logit(5)),
     "attribute": lambda model, prompt: CALLS["attribute"](model, prompt, prompt, study.logit(5)),
-    "lens": study.lens,
+    "lens": study.logit_lens,
     "mean_head_scores": lambda model, prompt: study.mean_head_scores(model, [prompt], ["previous"], progress=False),
     "mean_activations": lambda model, prompt: study.mean_activations(model, [prompt], progress=False),
 }

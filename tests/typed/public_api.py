@@ -61,7 +61,7 @@ def analyse(model: models.GPT, letters: text.CharacterTokenizer) -> Mapping[str,
     assert_type(view.table(table), view.View)
     assert_type(study.aggregate(model, [clean], strongest, progress=False), study.Statistics)
     assert_type(study.aggregate(model, [clean], sites, progress=False), dict[str, study.Statistics])
-    assert_type(study.attribute(model, clean, target=metric), study.Table)
+    assert_type(study.logit_attribution(model, clean, target=metric), study.Table)
     return {" ".join(labels): number for labels, number in table.top(3)}
 
 

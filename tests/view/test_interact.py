@@ -20,7 +20,7 @@ from tfviz.view.figures.formatting import format_number
 from tfviz.view.figures.palette import muted, sequential_colormap, theme
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.result_spec import ResultPanel, result_scale
+from tfviz.view.result_spec import Drawing, ResultPanel, result_scale
 from tfviz.view.spec import Scale, round_up
 
 pytest_plugins = ["node"]
@@ -522,11 +522,11 @@ def test_plane_labels_overlap_neither_each_other_nor_points(kind):
     assert not any(box.contains(*point) for box in boxes for point in at)
 
 
-def plane_panel(kind="dots", points=((0.25, 0.5), (1.0, 0.75)), **settings):
-    names = {"rows": ("a", "b"), "columns": (), "scale": Scale("linear", 2.0), **settings}
+def plane_panel(kind="dots", points=((0.25, 0.5), (1.0, 0.75)), rows=("a", "b"), limit=2.0, **settings):
+    panel = ResultPanel(Drawing(kind, "t", rows, **settings), torch.tensor(points), Scale("linear", limit))
     with theme("light"):
         axes = Figure().subplots()
-        results.draw_result(axes, ResultPanel(kind, "t", torch.tensor(points), **names), 2.7)
+        results.draw_result(axes, panel, 2.7)
     return axes
 
 
@@ -565,7 +565,7 @@ def test_name_is_nearest_to_its_own_point():
 
 def test_filled_node_has_the_colour_of_a_grid():
     weights = torch.tensor([[1.0, 1.0], [0.0, 0.0]])
-    axes = plane_panel("graph", weights.tolist(), filled=True, scale=Scale("linear", 1.0))
+    axes = plane_panel("graph", weights.tolist(), filled=True, limit=1.0)
     full, empty = (name.get_bbox_patch().get_facecolor() for name in axes.texts[-2:])
     with theme("light"):
         assert full == sequential_colormap()(1.0)

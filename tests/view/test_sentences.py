@@ -8,7 +8,7 @@ import torch
 from tfviz import view
 from tfviz.view.figures.legends import scale_legends
 from tfviz.view.figures.sentences import sentences, stack_answer, stated_cells
-from tfviz.view.result_spec import ResultPanel
+from tfviz.view.result_spec import Drawing, ResultPanel
 from tfviz.view.spec import Scale
 
 pytest_plugins = ["node"]
@@ -18,9 +18,8 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 
 def panel(kind, values, rows=(), columns=(), title="", **more):
-    return ResultPanel(
-        kind, title, torch.as_tensor(values, dtype=torch.float32), rows, columns, Scale("linear"), **more
-    )
+    drawing = Drawing(kind, title, rows, columns, **more)
+    return ResultPanel(drawing, torch.as_tensor(values, dtype=torch.float32), Scale("linear"))
 
 
 CASES = {
@@ -81,7 +80,7 @@ CASES = {
         "Largest for “␣to␣be” (3), then “be␣” (1).",
     ),
     "counted bars": (
-        panel("bars", [1.0, -3, -2], ("a", "b", "c"), expected=[1, 1, -1], sentence="{count} of {of}."),
+        panel("bars", [1.0, -3, -2], ("a", "b", "c"), expected=(1.0, 1.0, -1.0), sentence="{count} of {of}."),
         "2 of 3.",
     ),
     "even bars": (panel("bars", [1.0, 1], title="flat"), "Flat: 1 everywhere."),
@@ -141,12 +140,12 @@ def test_a_page_says_the_same(node):
     for name, (shown, expected) in CASES.items():
         cells = [str(number) for number in shown.values.flatten().tolist()]
         given = {
-            "kind": shown.kind, "title": shown.title, "shape": list(shown.values.shape), "rows": list(shown.rows),
-            "cols": list(shown.columns), "axes": shown.axes, "ends": shown.ends, "unit": shown.unit,
-            "sentence": shown.sentence,
+            "kind": shown.drawing.kind, "title": shown.drawing.title, "shape": list(shown.values.shape),
+            "rows": list(shown.drawing.rows), "cols": list(shown.drawing.columns), "axes": shown.drawing.axes,
+            "ends": shown.drawing.ends, "unit": shown.drawing.unit, "sentence": shown.drawing.sentence,
         }  # fmt: skip
-        given |= {} if shown.budget is None else {"budget": shown.budget}
-        given |= {"expected": list(shown.expected)} if shown.expected else {}
+        given |= {} if shown.drawing.budget is None else {"budget": shown.drawing.budget}
+        given |= {"expected": list(shown.drawing.expected)} if shown.drawing.expected else {}
         found, cell = node.evaluate(script, [cells, given])
         assert (cell and tuple(cell)) == stated_cells([shown])[0], name
         assert spoken(found).translate({0x2068: None, 0x2069: None}) == spoken(expected), name

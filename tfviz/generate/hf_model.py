@@ -86,7 +86,7 @@ class CausalModel(nn.Module):
         return {"attention_mask": mask, "position_ids": (mask.cumsum(-1) - 1).clamp(min=0)[:, -new:]}
 
 
-class EncoderOutput(NamedTuple):
+class HFEncoderOutput(NamedTuple):
     """The encoder's output of a model of transformers, and a mask that is 0 at padding."""
 
     states: Tensor
@@ -106,17 +106,17 @@ class EncoderDecoderModel(nn.Module):
         padding = getattr(model.config, "pad_token_id", None)
         self.pad_token_id: int = PAD if padding is None else padding
 
-    def encode(self, source: Tensor) -> EncoderOutput:
+    def encode(self, source: Tensor) -> HFEncoderOutput:
         mask = (source != self.pad_token_id).long()
         encoder = self.model.get_encoder()
-        return EncoderOutput(
+        return HFEncoderOutput(
             encoder(input_ids=_checked(self.model, source), attention_mask=mask).last_hidden_state, mask
         )
 
     def new_cache(self, length: int) -> list[HFCache]:
         return [HFCache()]
 
-    def decode(self, target: Tensor, memory: EncoderOutput, cache: list[HFCache]) -> Tensor:
+    def decode(self, target: Tensor, memory: HFEncoderOutput, cache: list[HFCache]) -> Tensor:
         width, past = len(target) // len(memory.attention_mask), cache[0]
         states, mask = (part.repeat_interleave(width, dim=0) for part in memory)
         output = self.model(

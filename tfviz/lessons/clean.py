@@ -18,7 +18,7 @@ from PIL import Image
 
 from tfviz.files import atomic
 from tfviz.lessons import install_cell, notebooks
-from tfviz.lessons.notebooks import SITE, tagged_cells
+from tfviz.lessons.notebooks import WEBSITE, tagged_cells
 
 KERNEL_SPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET_MIME_TYPE = "application/vnd.jupyter.widget-view+json"
@@ -124,7 +124,9 @@ def link_live_page(notebook: NotebookNode, name: str) -> None:
     if notebook.cells and notebook.cells[0].cell_type == "markdown":
         first = notebook.cells[0]
         title, *rest = without_live_link(first.source).split("\n\n", 1)
-        link = f"{LIVE_LINK}{SITE}notebooks/{name}.html): type, drag and switch things there, with nothing to install."
+        link = (
+            f"{LIVE_LINK}{WEBSITE}notebooks/{name}.html): type, drag and switch things there, with nothing to install."
+        )
         first.source = "\n\n".join([title, link, *rest])
 
 

@@ -16,7 +16,7 @@ from nbformat import NotebookNode
 from tfviz.suggestions import did_you_mean
 
 PRESETS_FILE = "presets.yaml"
-SITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages
+WEBSITE = "https://tfviz.github.io/tfviz/"  # the address of the published pages
 TYPE_NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a string", list: "a list"}
 
 

@@ -2,7 +2,7 @@
 
 The modules of a capture, in the order of the data flow:
 
-    capture       opens a tracer; captured holds what it recorded, a mapping from sites to tensors
+    capture       opens a tracer; capture_result holds what it recorded, a mapping from sites to tensors
     capture_state what the parts of one capture share
     tracer        observes the forward of each module (module_stack) and each torch call (torch_modes)
     fused         calls whose kernel does not return the weights; fused_weights recomputes them (attention_call, flex,
@@ -30,8 +30,8 @@ The modules that use a capture:
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import capture
-from tfviz.look.captured import Capture
-from tfviz.look.external_kernels import register_kernel
+from tfviz.look.capture_result import Capture
+from tfviz.look.external_kernels import register_attention_kernel
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
@@ -51,7 +51,7 @@ __all__ = [
     "groups",
     "measures",
     "quantize",
-    "register_kernel",
+    "register_attention_kernel",
 ]
 
 validate_public(globals(), __all__)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from torch import Tensor, nn
 
-from tfviz.look.products import Product
+from tfviz.look.products import Contraction
 
 HEAD_COUNT_NAME = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
 KV_HEAD_COUNT_NAME = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
@@ -78,7 +78,7 @@ class OutputAxes(NamedTuple):
 
     @classmethod
     def from_product(
-        cls, layout: Layout, product: Product, operand: int, keys: int, output: Tensor
+        cls, layout: Layout, product: Contraction, operand: int, keys: int, output: Tensor
     ) -> OutputAxes | None:
         """Return the axes of weights times values; None if the product averages or repeats heads or texts.
 
@@ -151,7 +151,7 @@ def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | No
     return None
 
 
-def roles(product: Product, operand: int, keys: int) -> list[str]:
+def roles(product: Contraction, operand: int, keys: int) -> list[str]:
     """Return the role of each axis of attention weights, inferred from the product of weights and values.
 
     The axis that is summed over holds the keys. Axes that the values also have, or that the output lacks, are batch or
@@ -182,28 +182,93 @@ def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: HeadCounts) -
         axis_roles: the role of each axis, as `roles` returns them.
         heads: the known head counts, by which an axis that combines batch and heads is recognized and split.
     """
-    shape, count = tuple(shape), heads.count
-    shared, query, key = (
-        [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")
+    axes = WeightAxes.from_roles(tuple(shape), axis_roles, heads)
+    return (
+        _grouped_queries(axes, heads)
+        or _heads_within_batch(axes, heads)
+        or _heads_within_batch_of_windows(axes, heads)
+        or Layout(axes.shape, axes.shape, axes.order, (axes.texts, axes.heads, axes.queries, axes.keys))
     )
-    head = _head_axis(shape, shared, query, heads)
-    batch, query = ([axis for axis in axes if axis != head] for axes in (shared, query))
-    order = (*batch, *([] if head is None else [head]), *query, *key)
-    texts, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))
-    stated = 1 if head is None else shape[head]
-    if count and heads.kv_count == stated < count == stated * queries and queries > 1:
-        # grouped queries of one token: heads that share a key are on the query axis, as in transformers
-        return Layout(shape, shape, order, (texts, count, 1, keys))
-    if count and count > 1 and head is None and len(batch) == 1 and texts % count == 0:
-        # batch and heads share an axis: [b * h, q, k]
-        return _split_heads(shape, order, batch[0], count, (texts // count, count, queries, keys))
-    if count and count > 1 and head is not None and len(shared) == 2 and stated != count:
-        # batch and heads share an axis, followed by an axis of windows: [b * h, window, q, k]
-        joined, windows = shape[shared[0]], shape[shared[1]]
-        if joined % count == 0 and joined // count in heads.batch_sizes and joined not in heads.batch_sizes:
-            sizes = (joined // count * windows, count, queries, keys)
-            return _split_heads(shape, (*shared, *query, *key), shared[0], count, sizes, windows=1)
-    return Layout(shape, shape, order, (texts, stated, queries, keys))  # batch and heads have axes of their own
+
+
+@dataclass(frozen=True)
+class WeightAxes:
+    """The axes of attention weights of a shape, by what they hold as the model has them."""
+
+    shape: tuple[int, ...]
+    batch: tuple[int, ...]
+    head: int | None
+    query: tuple[int, ...]
+    key: tuple[int, ...]
+
+    @classmethod
+    def from_roles(cls, shape: tuple[int, ...], axis_roles: Sequence[str], heads: HeadCounts) -> WeightAxes:
+        """Return the axes by their roles; see `layout`."""
+        shared, query, key = (
+            [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")
+        )
+        head = _head_axis(shape, shared, query, heads)
+        batch, queries = (tuple(axis for axis in axes if axis != head) for axes in (shared, query))
+        return cls(shape, batch, head, queries, tuple(key))
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The axes in the order batch, head, query, key."""
+        return (*self.batch, *(() if self.head is None else (self.head,)), *self.query, *self.key)
+
+    @property
+    def texts(self) -> int:
+        return self._size(self.batch)
+
+    @property
+    def heads(self) -> int:
+        return 1 if self.head is None else self.shape[self.head]
+
+    @property
+    def queries(self) -> int:
+        return self._size(self.query)
+
+    @property
+    def keys(self) -> int:
+        return self._size(self.key)
+
+    def _size(self, axes: Iterable[int]) -> int:
+        return math.prod(self.shape[axis] for axis in axes)
+
+
+def _grouped_queries(axes: WeightAxes, heads: HeadCounts) -> Layout | None:
+    """Return the layout of grouped queries of one token, [b, kv head, group, k]; None for other weights.
+
+    Heads that share a key are on the query axis, as in transformers.
+    """
+    if heads.count is None or heads.kv_count != axes.heads:
+        return None
+    if not axes.heads < heads.count == axes.heads * axes.queries:
+        return None
+    return Layout(axes.shape, axes.shape, axes.order, (axes.texts, heads.count, 1, axes.keys))
+
+
+def _heads_within_batch(axes: WeightAxes, heads: HeadCounts) -> Layout | None:
+    """Return the layout of weights in which batch and heads share an axis, [b * h, q, k]; None for other weights."""
+    count = heads.count or 1
+    if count == 1 or axes.head is not None or len(axes.batch) != 1 or axes.texts % count:
+        return None
+    return _split_heads(axes, count, (axes.texts // count, count, axes.queries, axes.keys))
+
+
+def _heads_within_batch_of_windows(axes: WeightAxes, heads: HeadCounts) -> Layout | None:
+    """Return the layout in which an axis of windows follows that of batch and heads, [b * h, window, q, k].
+
+    None for other weights. The windows are what `axes` takes for heads, though not as many as the model has.
+    """
+    count, windows = heads.count or 1, axes.heads
+    if count == 1 or axes.head is None or len(axes.batch) != 1 or windows == count:
+        return None
+    texts, rest = divmod(axes.texts, count)
+    is_batch_times_heads = not rest and texts in heads.batch_sizes and axes.texts not in heads.batch_sizes
+    if not is_batch_times_heads:
+        return None
+    return _split_heads(axes, count, (texts * windows, count, axes.queries, axes.keys), windows=1)
 
 
 def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: HeadCounts) -> int | None:
@@ -214,17 +279,11 @@ def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads:
     return stated[-1] if len(shared) > 2 and stated else shared[-1]
 
 
-def _split_heads(
-    shape: tuple[int, ...],
-    order: Sequence[int],
-    axis: int,
-    heads: int,
-    sizes: tuple[int, int, int, int],
-    windows: int = 0,
-) -> Layout:
-    """Return a layout that splits an axis into batch and head; the head follows `windows` further batch axes."""
+def _split_heads(axes: WeightAxes, heads: int, sizes: tuple[int, int, int, int], windows: int = 0) -> Layout:
+    """Return a layout that splits the batch axis into batch and head; the head follows `windows` further batch axes."""
+    shape, axis = axes.shape, axes.batch[0]
     split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
-    moved = [other + (other > axis) for other in order]
+    moved = [other + (other > axis) for other in axes.order]
     at = moved.index(axis) + 1 + windows
     return Layout(shape, split, (*moved[:at], axis + 1, *moved[at:]), sizes)
 

@@ -16,7 +16,7 @@ from tfviz import checks
 from tfviz.apply_edit import Edit, takes_site
 from tfviz.compiled import uncompiled
 from tfviz.look import capture_checks
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.error_hints import explain
 from tfviz.look.lazy import LazyStore
 from tfviz.look.tracer import OPEN_TRACERS, AttentionTracer
@@ -150,7 +150,7 @@ class _OpenCapture(AbstractContextManager[Capture]):
         state = self._tracer.state
         if error is None:
             capture_checks.check(state)
-        elif state.recorder.grad and state.notes.without_grad and "does not require grad" in str(error):
+        elif state.recorder.grad and state.diagnostics.without_grad and "does not require grad" in str(error):
             raise ValueError(capture_checks.WITHOUT_GRADIENTS) from error
         elif clear := explain(self._model, error):
             raise clear from error

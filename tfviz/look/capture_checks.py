@@ -36,18 +36,18 @@ def summary(state: CaptureState) -> str:
 
 def capture_caveats(state: CaptureState) -> list[str]:
     """Return the caveats of a capture, each a clause that starts with the number of sites or modules concerned."""
-    notes, invocations = state.notes, state.recorder.invocations
+    diagnostics, invocations = state.diagnostics, state.recorder.invocations
     patterns = [site for site in invocations if matches(site, "*.pattern")]
     repeated = [site for site in patterns if len(invocations[site]) > 1 and site not in state.chunks]
-    dropped = [site for site in invocations if site in notes.dropout]
-    silent = _modules_without_maps(state, _modules_with_maps(state))
+    dropped = [site for site in invocations if site in diagnostics.dropout]
+    silent, fast_path = _modules_without_maps(state, _modules_with_maps(state)), diagnostics.fast_path
     counts = {
         "computed more than once": len(repeated),
         "in training mode, and the maps show weights before dropout": len(dropped),
-        "interpreted a float mask as PyTorch's fast path does: every nonzero entry is masked": len(notes.fast_path),
+        "interpreted a float mask as PyTorch's fast path does: every nonzero entry is masked": len(fast_path),
         f"returned no weights ({_reason(silent, state)})": len(silent),
-        f"with rows that need not sum to 1 ({_joined(notes.unnormalized)})": len(notes.unnormalized),
-        f"of channels, not of tokens ({_joined(notes.channels)})": len(notes.channels),
+        f"with rows that need not sum to 1 ({_joined(diagnostics.unnormalized)})": len(diagnostics.unnormalized),
+        f"of channels, not of tokens ({_joined(diagnostics.channels)})": len(diagnostics.channels),
     }
     return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
@@ -93,7 +93,8 @@ def check(state: CaptureState) -> None:
     Raises:
         LookupError: a glob matched nothing.
     """
-    stack, notes, recorder = state.stack, state.notes, state.recorder
+    stack, diagnostics, recorder = state.stack, state.diagnostics, state.recorder
+    channels = diagnostics.channels
     for glob in [*recorder.globs, *recorder.edits]:
         if not any(matches(site, glob) for site in recorder.sites):
             raise LookupError(_no_match(glob, state))
@@ -101,13 +102,13 @@ def check(state: CaptureState) -> None:
         if not any(matches(site, glob) for site in recorder.sites):
             raise LookupError(f"axes: {no_site(glob, list(recorder.sites))}")
     added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
-    ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
+    ambiguous = {site: size for site, size in diagnostics.unclear_axes.items() if size > 1 and size not in stack.sizes}
     unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_batch_mismatches(state)}.items()]
     for caveat, holds in {
         f"{_joined(added)} was added to the model inside the `with` block and is not captured": added,
-        WITHOUT_GRADIENTS: recorder.grad and notes.without_grad,
+        WITHOUT_GRADIENTS: recorder.grad and diagnostics.without_grad,
         f"some parts were not captured: {_unseen_parts(state)}": stack.unseen,
-        f"weights mix channels, not tokens: {_joined(notes.channels)}; their rows are not queries": notes.channels,
+        f"weights mix channels, not tokens: {_joined(channels)}; their rows are not queries": channels,
         f"weights that may belong to several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:MAX_SITES_LISTED])}; give their axes, as in capture(model, axes='(b h=8) q k')": (
             unclear and stack.sizes
@@ -130,7 +131,7 @@ def _batch_mismatches(state: CaptureState) -> dict[str, int]:
 
 def _no_match(glob: str, state: CaptureState) -> str:
     """Return the message for a glob that matched nothing, with the reason if it is known."""
-    stack, notes, sites = state.stack, state.notes, list(state.recorder.sites)
+    stack, diagnostics, sites = state.stack, state.diagnostics, list(state.recorder.sites)
     if not stack.called:
         if stack.traced:
             why = (
@@ -148,21 +149,21 @@ def _no_match(glob: str, state: CaptureState) -> str:
     if any(site.rpartition(".")[2] == "pattern" for site in sites) or not matches("any.pattern", glob):
         inputs = [site for path in stack.called if (site := stack.input_site(path)) is not None]
         return no_site(glob, sites, inputs) if sites else f"no site matches {glob!r}; this model has no parts"
-    if notes.skipped:
+    if diagnostics.skipped:
         site = _site_of_skipped("", state)
-        more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
+        more = f" (and {len(diagnostics.skipped) - 1} more modules)" if len(diagnostics.skipped) > 1 else ""
         return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_naming_hint(site)}"
     reasons = [f"not visible to a capture: {unseen}"] if (unseen := _unseen_parts(state)) else []
     reasons += (
-        [f"a softmax was computed in {_joined(notes.softmaxes)}, but its output was not multiplied with values"]
-        if notes.softmaxes
+        [f"a softmax was computed in {_joined(diagnostics.softmaxes)}, but its output was not multiplied with values"]
+        if diagnostics.softmaxes
         else []
     )
     return (
         f"no site matches {glob!r}: the model ran, but no attention was seen in it"
         f"{''.join(f'; {reason}' for reason in reasons)}. If it calls its own kernel, register that with "
-        f"look.register_kernel(function); the map of linear attention is at '*.implicit'; the other sites here are "
-        f"{', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
+        f"look.register_attention_kernel(function); the map of linear attention is at '*.implicit'; the other sites "
+        f"here are {', '.join(sites[:MAX_SITES_LISTED]) or 'none'}"
     )
 
 
@@ -191,25 +192,25 @@ def _modules_without_maps(state: CaptureState, with_maps: list[str]) -> list[str
 
 def _reason(paths: list[str], state: CaptureState) -> str:
     """Return the modules that gave no maps, with the reason."""
-    notes, unseen = state.notes, state.stack.unseen
+    diagnostics, unseen = state.diagnostics, state.stack.unseen
     known = [f"{path or 'the model'}: {unseen[path]}" for path in paths if path in unseen]
     skipped = [site for path in paths if (site := _site_of_skipped(path, state))]
     if skipped:
         why = _naming_hint(skipped[0])
-    elif all(any(is_within(inner, path) for inner in notes.sampled) for path in paths):
+    elif all(any(is_within(inner, path) for inner in diagnostics.sampled) for path in paths):
         why = "deformable attention, whose weights belong to points in an image, not to keys"
     elif known:
         return ", ".join(known)
-    elif any(is_within(inner, path) for path in paths for inner in notes.softmaxes):
+    elif any(is_within(inner, path) for path in paths for inner in diagnostics.softmaxes):
         why = "its softmax is not multiplied with values in an operation that PyTorch exposes"
     else:
-        why = "no softmax over keys, or a kernel that PyTorch does not expose: see look.register_kernel"
+        why = "no softmax over keys, or a kernel that PyTorch does not expose: see look.register_attention_kernel"
     return f"{_joined(paths)}: {why}"
 
 
 def _site_of_skipped(path: str, state: CaptureState) -> str:
     """Return the site in a module whose weights were skipped because their rows do not sum to 1; "" if none."""
-    module = next((inner for inner in state.notes.skipped if is_within(inner, path)), None)
+    module = next((inner for inner in state.diagnostics.skipped if is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 
 

@@ -1,4 +1,4 @@
-"""`CaptureState`, which the parts of one capture share: running modules, recorder, axes of weights, notes."""
+"""`CaptureState`, which the parts of one capture share: running modules, recorder, axes of weights, diagnostics."""
 
 from __future__ import annotations
 
@@ -23,8 +23,13 @@ MAX_MODULES_ASKED = 3  # innermost running modules whose attributes may declare 
 
 
 @dataclass
-class Notes:
+class CaptureDiagnostics:
     """Facts about a capture that `look.capture_checks` turns into messages; dictionaries to None are sets.
+
+    They belong to one `CaptureState`. Those who observe the model's calls (`eager`, `fused`, `multi_head`, `tracer`,
+    `weight_finder`) add facts while it runs, and none is removed. They are read when the capture's context ends, for
+    warnings, and later whenever the `Capture` is asked for its summary or caveats, of which a copy or a pickle has its
+    own.
 
     Attributes:
         softmaxes: modules that called a softmax, for attention or not.
@@ -53,10 +58,13 @@ class Notes:
 class CaptureState:
     """The state that the parts of one capture share.
 
+    An `AttentionTracer` makes and owns it, one for each `look.capture`; it changes only inside the capture's context.
+    Afterwards the `Capture` reads it, and keeps the model alive by it; a copy or a pickle keeps only the messages.
+
     Attributes:
         axes: glob of sites -> axes of their weights, as the user gave them, such as "(b h=8) q k".
         outer: the `AttentionTracer`s of the enclosing captures, outermost first.
-        notes: the facts from which messages are made.
+        diagnostics: the facts from which messages are made.
         chunks: site -> index of an invocation -> the chunk of a text that it covers.
         chunk_tracker: the tracker for a model that may cut a text into chunks; None for other models.
     """
@@ -65,7 +73,7 @@ class CaptureState:
     recorder: Recorder
     axes: Mapping[str, str]
     outer: list[Any]
-    notes: Notes = field(default_factory=Notes)
+    diagnostics: CaptureDiagnostics = field(default_factory=CaptureDiagnostics)
     chunks: dict[str, dict[int, ChunkOrigins]] = field(default_factory=dict)
     chunk_tracker: ChunkTracker | None = None
     _heads: dict[tuple[object, ...], HeadCounts] = field(default_factory=dict)  # by the paths of the running modules
@@ -87,14 +95,14 @@ class CaptureState:
             if matches(site, glob):
                 return parse_axes(axes, shape, heads)
         if heads.count is None and list(roles).count("shared") == 1:
-            self.notes.unclear_axes.setdefault(site, shape[list(roles).index("shared")])
+            self.diagnostics.unclear_axes.setdefault(site, shape[list(roles).index("shared")])
         return layout(shape, roles, heads)
 
     def note_channels(self, layout: Layout) -> None:
         """Note weights that have a row for each channel of the module's input instead of each position."""
         shape, (_, heads, queries, keys) = self.stack.state.frames[-1].input_shape, layout.sizes
         if len(shape) == 3 and queries == keys and queries not in shape[:2] and heads * queries == shape[2]:
-            self.notes.channels[self.stack.path] = None
+            self.diagnostics.channels[self.stack.path] = None
 
     def with_heads(self, tensor: Tensor) -> Tensor:
         """Reshape to [batch, head, query, key], splitting the heads of `multi_head_attention_forward`."""

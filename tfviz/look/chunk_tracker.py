@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.axes import Layout
-from tfviz.look.products import Operation, Product, align_axes, is_learned
+from tfviz.look.products import Contraction, Operation, align_axes, is_learned
 from tfviz.look.text_chunks import UNKNOWN_INPUT, ChunkOrigins, Origin, TrackedInput, position_of
 from tfviz.look.weight_tracker import SHAPE_OPS
 
@@ -63,7 +63,7 @@ class ChunkTracker:
         if (origin := self.tracked.get(scores)) is not None:
             self.tracked[weights] = replace(origin, is_softmax=True)
 
-    def find(self, product: Product) -> tuple[int, int] | None:
+    def find(self, product: Contraction) -> tuple[int, int] | None:
         """Return the factor of a product weights @ values that is the weights, as its index, and its key axis.
 
         Return None for other products.
@@ -76,7 +76,7 @@ class ChunkTracker:
                 return operand, axes[0]
         return None
 
-    def chunk(self, product: Product, operand: int, layout: Layout) -> ChunkOrigins | None:
+    def chunk(self, product: Contraction, operand: int, layout: Layout) -> ChunkOrigins | None:
         """Return the chunk of a text that the weights in a product cover; None if they cover the whole text."""
         weights, values = self.tracked.get(product.factors[operand]), self.tracked.get(product.factors[1 - operand])
         _, _, queries, keys = layout.sizes
@@ -124,47 +124,49 @@ class ChunkTracker:
         if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
         origin = self.tracked.get(source) if isinstance(source, Tensor) else None
-        features, shape = output.shape[-1], output.shape
-        if origin is None or origin.is_whole or source.shape[-1] > origin.features[0]:
-            is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
-            if is_text or (origin is not None and origin.is_whole):
-                text = origin.text if origin is not None and origin.is_whole else TrackedInput(shape)
-                self.tracked[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
+        is_picture = output.dim() == 4 and is_norm  # [batch, row, col, feature]
+        if origin is not None and origin.is_whole:
+            self.tracked[output] = _whole(origin.text, output.shape)
+        elif origin is None or source.shape[-1] > origin.features[0]:  # unknown, or several positions side by side
+            if output.dim() == 3 or is_picture:
+                self.tracked[output] = _whole(TrackedInput(output.shape), output.shape)
         elif is_norm:
             self.tracked[output] = origin
         elif origin.features == (source.shape[-1],):
-
-            def replay(_: int) -> Tensor:
-                first = origin.replay(0)[..., :1]
-                cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
-                return torch.where(first > 0, cells, 0)
-
-            self.tracked[output] = Origin(origin.text, (features,), False, replay)
+            self.tracked[output] = _projected(origin, output.shape[-1])
 
     def _move(self, op: Operation, output: Any) -> None:
         """Track cells that are rearranged, selected, or joined from several tensors."""
-        first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
-        is_list = isinstance(first, list | tuple)
-        sources: list[Any] = list(first) if is_list else [first]
+        joined: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
+        is_list = isinstance(joined, list | tuple)
+        sources: list[Any] = list(joined) if is_list else [joined]
+        origins = self._common_origins(sources)
+        if not origins:
+            return
+        repeat = _repetition(op, sources[0])
+
+        def replay_all(which: int) -> Any:
+            cells = [origin.replay(which) for origin in origins]
+            return repeat(cells if is_list else cells[0])
+
+        def replay_part(which: int, part: int) -> Tensor:
+            return replay_all(which)[part]
+
+        if isinstance(output, Tensor):
+            self.tracked[output] = replace(origins[0], is_whole=False, replay=replay_all)
+        elif isinstance(output, list | tuple):
+            for part, tensor in enumerate(output):
+                if isinstance(tensor, Tensor):
+                    self.tracked[tensor] = replace(origins[0], is_whole=False, replay=partial(replay_part, part=part))
+
+    def _common_origins(self, sources: Sequence[Any]) -> list[Origin]:
+        """Return the origins of all sources; none if one is unknown, or they are in different texts."""
         origins = [self.tracked.get(source) if isinstance(source, Tensor) else None for source in sources]
         known = [origin for origin in origins if origin is not None]
-        if not known or len(known) < len(origins) or len({(origin.text, origin.other) for origin in known}) > 1:
-            return
-        again = _repetition(op, sources[0])
+        texts = {(origin.text, origin.other) for origin in known}
+        return known if len(known) == len(origins) and len(texts) == 1 else []
 
-        def replay(which: int, part: int | None) -> Tensor:
-            cells = [origin.replay(which) for origin in known]
-            moved = again(cells if is_list else cells[0])
-            return moved if part is None else moved[part]
-
-        parts: list[tuple[int | None, Any]] = [(None, output)]
-        if isinstance(output, list | tuple):
-            parts = list(enumerate(output))
-        for number, tensor in parts:
-            if isinstance(tensor, Tensor):
-                self.tracked[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
-
-    def _multiply(self, product: Product, output: Tensor) -> None:
+    def _multiply(self, product: Contraction, output: Tensor) -> None:
         """Track a projection, or the scores of queries and keys."""
         if any(map(is_learned, product.factors)):
             self._project(product.factors[0], output)
@@ -214,6 +216,22 @@ def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
         shape, stride = source.shape, source.stride()
         return lambda cells: func(torch.empty_strided(shape, stride, dtype=torch.long).copy_(cells), *args, **kwargs)
     return lambda cells: func(cells, *args, **kwargs)
+
+
+def _whole(text: TrackedInput, shape: torch.Size) -> Origin:
+    """Return the origin of a tensor that has one vector for each position of a text, in order."""
+    return Origin(text, (shape[-1],), True, lambda _: _cell_numbers(shape))
+
+
+def _projected(origin: Origin, features: int) -> Origin:
+    """Return the origin of a projection to `features`: each output feature comes from the same position."""
+
+    def replay(_: int) -> Tensor:
+        first = origin.replay(0)[..., :1]
+        cells = position_of(first, origin.features[0]) * features + torch.arange(features) + 1
+        return torch.where(first > 0, cells, 0)
+
+    return Origin(origin.text, (features,), False, replay)
 
 
 def _cell_numbers(shape: torch.Size) -> Tensor:

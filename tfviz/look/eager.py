@@ -15,7 +15,7 @@ from tfviz.look.capture_state import CaptureState
 from tfviz.look.chunk_tracker import ChunkTracker
 from tfviz.look.key_signatures import KeyRecord, keys_of_product
 from tfviz.look.linear_attention import LinearAttention
-from tfviz.look.products import Operation, Product
+from tfviz.look.products import Contraction, Operation
 from tfviz.look.text_chunks import ChunkOrigins
 from tfviz.look.torch_modes import paused, untraced
 from tfviz.look.weight_finder import WeightFinder
@@ -43,7 +43,7 @@ class EagerWeights:
 
     tensor: Tensor
     tracked: TrackedWeights
-    product: Product
+    product: Contraction
     operand: int
     layout: Layout
 
@@ -134,13 +134,13 @@ class EagerAttention:
             input = edited.reshape(moved.shape).movedim(-1, axis)
         weights = func(input, *rest, **kwargs)
         if not is_gate:
-            self.state.notes.softmaxes[self.state.stack.path] = None
+            self.state.diagnostics.softmaxes[self.state.stack.path] = None
         self.finder.tracker.begin(weights, input, axis, stage)
         if self.state.chunk_tracker:
             self.state.chunk_tracker.follow_softmax(input, weights)
         return weights
 
-    def _weights(self, product: Product, operand: int, tracked: TrackedWeights) -> EagerWeights:
+    def _weights(self, product: Contraction, operand: int, tracked: TrackedWeights) -> EagerWeights:
         """Return the weights that are a factor of a product, with the layout of their axes."""
         tensor = product.factors[operand]
         layout = self.state.layout(tensor.shape, roles(product, operand, tracked.axis or 0))
@@ -152,7 +152,7 @@ class EagerAttention:
         site = self.state.stack.site("pattern")
         status = tracked.status
         if tracked.dropout:
-            self.state.notes.dropout[site] = tracked.dropout
+            self.state.diagnostics.dropout[site] = tracked.dropout
         if status is Status.NEW:
             tracked.status = Status.RECORDED
             self._record_parts(site, weights)
@@ -187,7 +187,7 @@ class EagerAttention:
                 recorder.record(below, lambda: recorder.copy(below, self.state.with_heads(softmax)))
         self.state.note_channels(weights.layout)
         if tracked.stage is Stage.GATES:
-            self.state.notes.unnormalized[site] = None
+            self.state.diagnostics.unnormalized[site] = None
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the original dropout applied."""

@@ -46,7 +46,7 @@ KERNEL_ARGUMENTS: dict[tuple[str, str], dict[str, Any]] = {  # (module, name) ->
 
 
 @dataclass(frozen=True)
-class Kernel:
+class AttentionKernel:
     """A function that computes attention, and the names of its arguments; None for those that it does not have.
 
     Attributes:
@@ -97,8 +97,8 @@ class Kernel:
         """Reorder a tensor from the kernel's axes to [batch, head, position, dim]."""
         if tensor.dim() != len(self.axes.split()):
             raise ValueError(
-                f"{self.function.__name__} was called with {list(tensor.shape)}; look.register_kernel was told that "
-                f"its axes are {self.axes!r}"
+                f"{self.function.__name__} was called with {list(tensor.shape)}; look.register_attention_kernel was "
+                f"told that its axes are {self.axes!r}"
             )
         tensor = self._swap_heads(tensor)
         return tensor if "b" in self.axes else tensor[None]
@@ -145,10 +145,10 @@ def packed_mask(
     return allowed
 
 
-KERNELS_BY_FUNCTION: dict[FunctionType, Kernel] = {}
+KERNELS_BY_FUNCTION: dict[FunctionType, AttentionKernel] = {}
 
 
-def register_kernel(
+def register_attention_kernel(
     function: Callable[..., Any],
     *,
     query: str = "q",
@@ -199,7 +199,7 @@ def register_kernel(
     if cu_seqlens is not None and "b" in axes:
         raise ValueError(f"axes is {axes!r}; packed texts have no axis b: give 'n h d' or 'h n d'")
     others = tuple((neutral or {}).items())
-    kernel = Kernel(function, query, key, value, mask, scale, causal, window, cu_seqlens, axes, others)
+    kernel = AttentionKernel(function, query, key, value, mask, scale, causal, window, cu_seqlens, axes, others)
     named = [name for name in (query, key, value, mask, scale, causal, window, *(cu_seqlens or ())) if name is not None]
     there = inspect.signature(function).parameters
     if missing := [name for name in [*named, *(neutral or {})] if name not in there]:
@@ -213,7 +213,7 @@ def _watch(undo: list[Callable[[], None]]) -> None:
     for (module, name), arguments in KERNEL_ARGUMENTS.items():
         function = getattr(sys.modules.get(module), name, None)
         if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS_BY_FUNCTION:
-            register_kernel(function, **arguments)
+            register_attention_kernel(function, **arguments)
     for kernel in list(KERNELS_BY_FUNCTION.values()):
         function = kernel.function
         undo.append(partial(_restore, function, function.__code__, function.__defaults__, function.__kwdefaults__))
@@ -228,7 +228,7 @@ def _restore(function: FunctionType, code: CodeType, defaults: Any, keyword_defa
 KERNEL_CALLS = SharedSetting(_watch)
 
 
-def _replace_code(kernel: Kernel) -> None:
+def _replace_code(kernel: AttentionKernel) -> None:
     """Replace a function's code with a call to the innermost capture.
 
     Other modules have imported the function by name, so the function object must stay: only its code can change. The

@@ -14,7 +14,7 @@ from torch.nn import functional
 from tfviz.look.attention_call import AttentionCall, softmax_weights
 from tfviz.look.capture_state import CaptureState
 from tfviz.look.edits import ZeroHeads
-from tfviz.look.external_kernels import Kernel
+from tfviz.look.external_kernels import AttentionKernel
 from tfviz.look.flex import compiled_mask_mod, is_compiled
 from tfviz.look.fused_weights import FusedWeights
 from tfviz.look.lazy import LazyStore
@@ -50,7 +50,7 @@ class FusedAttention:
         is_repeated = self.state.stack.repeats_last_sdpa(query, key)
         site = self.state.stack.site("pattern")
         if dropout_p:
-            self.state.notes.dropout[site] = dropout_p
+            self.state.diagnostics.dropout[site] = dropout_p
         query, key, value = self._edit_inputs(query, key, value)
         kernel = partial(
             functional.scaled_dot_product_attention,
@@ -104,8 +104,8 @@ class FusedAttention:
         output = self._edit_output(output if edited is None else edited, make, outer=edited is not None)
         return (output, *rows)
 
-    def kernel(self, kernel: Kernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
-        """Compute a kernel that was registered by `look.register_kernel`, and record its weights."""
+    def kernel(self, kernel: AttentionKernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
+        """Compute a kernel that was registered by `look.register_attention_kernel`, and record its weights."""
         with untraced():
             call = kernel.call(arguments)
         if isinstance(call, str):

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.map_statistics import CountedPositions, statistic
 from tfviz.look.maps import AttentionMaps, as_maps

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.axes import Layout
-from tfviz.look.products import Product
+from tfviz.look.products import Contraction
 from tfviz.look.torch_modes import frames
 from tfviz.shapes import Bool, Float, Int
 
@@ -112,13 +112,13 @@ class SiteHistory:
             yield last
 
 
-class History:
+class InvocationHistory:
     """A record of each invocation's keys, and of the model's call to which it belongs."""
 
     def __init__(self) -> None:
         self.calls = 0
         self.sites: dict[str, SiteHistory] = {}
-        self._leader: str | None = None  # the last site seen to attend to a growing text
+        self._reference_site: str | None = None  # the last site seen to attend to a growing text
         self._beam_calls: set[int] = set()
         self._cached: dict[int, tuple[int, int]] = {}  # call -> number of its cache, and of the tokens in it
         self._final_lengths: dict[int, int] = {}  # number of a cache -> its final number of tokens
@@ -127,7 +127,7 @@ class History:
     def begin_call(self) -> None:
         """Record the start of a call of the model."""
         self.calls += 1
-        self._leader = next((site for site, log in reversed(self.sites.items()) if log.grows), None)
+        self._reference_site = next((site for site, log in reversed(self.sites.items()) if log.grows), None)
         if any("beam_search" in frame.f_code.co_name for frame in islice(frames(), MAX_CALLER_FRAMES)):
             self._beam_calls.add(self.calls)
 
@@ -158,9 +158,9 @@ class History:
             invocation = InvocationInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
             self.sites.setdefault(site, SiteHistory()).add(invocation, keys)
 
-    def is_leader(self, site: str) -> bool:
+    def is_reference_site(self, site: str) -> bool:
         """Return whether a site is the last with self-attention to a growing text; True as long as none is known."""
-        return self._leader in (None, site)
+        return self._reference_site in (None, site)
 
     def is_beam_search(self, call: int) -> bool:
         """Return whether a beam search made a call."""
@@ -206,7 +206,7 @@ def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
     return _arrange(projected.reshape(*call.leading_shape, 1, *projected.shape[-2:]), layout)
 
 
-def keys_of_product(product: Product, operand: int, keys: int, layout: Layout) -> Keys:
+def keys_of_product(product: Contraction, operand: int, keys: int, layout: Layout) -> Keys:
     """Return signatures of the values in a product with weights.
 
     Args:

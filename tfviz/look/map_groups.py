@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from tfviz.checks import one_of
 from tfviz.look import map_layers
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.map_layers import INVOCATION_INDEX
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Invocation

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.key_signatures import History
+from tfviz.look.key_signatures import InvocationHistory
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.quantization import dequantize
@@ -36,26 +36,28 @@ def patterns(captured: Iterable[str], sites: str) -> list[str]:
     return chosen
 
 
-def choose_invocations(every: Mapping[str, Sequence[Invocation]], invocations: str | None) -> dict[str, Invocation]:
+def choose_invocations(
+    invocations_by_site: Mapping[str, Sequence[Invocation]], invocations: str | None
+) -> dict[str, Invocation]:
     """Return one invocation of each site: the last, or all as separate layers; see `AttentionMaps.from_capture`."""
-    several = {site: len(some) for site, some in every.items() if len(some) > 1}
+    several = {site: len(of_site) for site, of_site in invocations_by_site.items() if len(of_site) > 1}
     if invocations == "layers":  # `INVOCATION_INDEX` finds these names
         return {
-            f"{site}, {index} of {len(some)}" if len(some) > 1 else site: invocation
-            for site, some in every.items()
-            for index, invocation in enumerate(some, 1)
+            f"{site}, {index} of {len(of_site)}" if len(of_site) > 1 else site: invocation
+            for site, of_site in invocations_by_site.items()
+            for index, invocation in enumerate(of_site, 1)
         }
     if several and invocations is None:
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
-        same = len({tuple(stored.shape) for stored, _ in every[site]}) == 1
+        same = len({tuple(stored.shape) for stored, _ in invocations_by_site[site]}) == 1
         each = "invocations='layers'" if same else "look.groups(captured, invocations='layers')"
         warnings.warn(
             f"{site} was computed {count} times, the last is shown{more}: {each} shows each, invocations='last' is "
             "this without a warning, and AttentionMaps.over_time joins those of a text generated token by token",
             stacklevel=4,
         )
-    return {site: some[-1] for site, some in every.items()}
+    return {site: of_site[-1] for site, of_site in invocations_by_site.items()}
 
 
 def layers(invocations: Mapping[str, Invocation], batch: int) -> tuple[list[Layer], Tensor | None]:
@@ -71,7 +73,7 @@ def layers(invocations: Mapping[str, Invocation], batch: int) -> tuple[list[Laye
 
 def layers_over_time(
     invocations: Mapping[str, Sequence[Invocation]],
-    history: History,
+    history: InvocationHistory,
     batch: int,
     beam_indices: Tensor | None,
     text_index: int | None,

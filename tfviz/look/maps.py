@@ -14,7 +14,7 @@ from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.files import check_safetensors_name
 from tfviz.look import capture_checks, map_layers, quantization, serialization
 from tfviz.look.attention_call import EVERY_INDEX
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
 from tfviz.look.recorder import Invocation

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import between
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.head_scores import SCORE_KINDS, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.map_statistics import CountedPositions, check_weights, iterate_heads, mean, statistic
@@ -79,7 +79,7 @@ def _check_square(name: str, weights: Tensor) -> None:
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
     """Return a number for each row of weights; for maps, the mean over each head's rows."""
     if isinstance(weights, AttentionMaps):
-        return statistic(weights, lambda some, counted: mean(measure(some), counted))
+        return statistic(weights, lambda head_weights, counted_queries: mean(measure(head_weights), counted_queries))
     return measure(check_weights(weights))
 
 

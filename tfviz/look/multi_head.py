@@ -56,7 +56,7 @@ class MultiHeadForward:
         if any(isinstance(module, nn.TransformerEncoderLayer) and takes_fast_path(module) for module in around):
             for name, mask in floats.items():
                 arguments[name] = torch.zeros_like(mask).masked_fill_(mask != 0, -torch.inf)
-            self.state.notes.fast_path[stack.path] = None
+            self.state.diagnostics.fast_path[stack.path] = None
 
     def output_without_capture(
         self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
@@ -80,7 +80,7 @@ class MultiHeadForward:
         return torch.where((fast_output == 0).all(-1, keepdim=True), fast_output, output) if is_edited else fast_output
 
     def _took_fast_path(self, path: str) -> bool:
-        return any(is_within(module, path) for module in self.state.notes.fast_path)
+        return any(is_within(module, path) for module in self.state.diagnostics.fast_path)
 
 
 def takes_fast_path(layer: nn.TransformerEncoderLayer) -> bool:

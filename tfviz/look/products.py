@@ -13,8 +13,8 @@ Subscripts = tuple[Any, ...]
 MATMUL_OPS = ("matmul", "__matmul__", "bmm", "mm", "mv")
 
 
-class Product(NamedTuple):
-    """A product of two tensors.
+class Contraction(NamedTuple):
+    """A product of two tensors that may sum over axes of both, as `einsum` computes; a tensor contraction.
 
     Attributes:
         factors: the two tensors.
@@ -51,7 +51,7 @@ class Operation(NamedTuple):
     func: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    product: Product | None
+    product: Contraction | None
 
     @classmethod
     def from_call(cls, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operation:
@@ -76,7 +76,7 @@ def tensors(values: Iterable[Any]) -> Iterator[Tensor]:
                 yield part
 
 
-def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
+def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Contraction | None:
     """Return the product that a call computes; None if it is not a product of two tensors."""
     if name in MATMUL_OPS and len(args) == 2:
         return _matmul(args[0], args[1], recompute=lambda a, b: func(a, b, **kwargs))
@@ -87,7 +87,9 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     if name == "linear" and len(args) >= 2 and args[1].dim() == 2:
         batch = tuple(range(args[0].dim() - 1))
         subscripts: tuple[Subscripts, Subscripts] = ((*batch, "sum"), ("col", "sum"))
-        return Product((args[0], args[1]), subscripts, (*batch, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
+        return Contraction(
+            (args[0], args[1]), subscripts, (*batch, "col"), lambda a, b: func(a, b, *args[2:], **kwargs)
+        )
     if name == "einsum":
         return _einsum(func, args)
     if name in ("tensordot", "inner"):
@@ -95,7 +97,9 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     return None
 
 
-def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
+def _tensordot(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool
+) -> Contraction | None:
     """Return the product of a `tensordot`, or of an `inner` (`last`); None if its axes are unknown.
 
     The output has the remaining axes of the first factor, then those of the second.
@@ -116,10 +120,10 @@ def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         for side, factor, axes in zip("ab", (a, b), summed)
     ]
     output = tuple(subscript for side in sides for subscript in side if subscript[0] != "sum")
-    return Product((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
+    return Contraction((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
 
 
-def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Product | None:
+def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Contraction | None:
     if not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.dim() and b.dim()):
         return None
     count = max(a.dim(), b.dim()) - 2
@@ -128,17 +132,17 @@ def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Produ
     batch = tuple(range(count))
     first, second = (batch[count - (part.dim() - 2) :] if part.dim() > 2 else () for part in (a, b))
     output = (*batch, *left[:-1], *right[1:])
-    return Product((a, b), ((*first, *left), (*second, *right)), output, recompute, frozenset(batch))
+    return Contraction((a, b), ((*first, *left), (*second, *right)), output, recompute, frozenset(batch))
 
 
-def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
+def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Contraction | None:
     """Return the product of an einsum of two factors; other forms of einsum are ignored."""
     parsed = parse_einsum(args)
     if parsed is None or len(parsed[0]) != 2:
         return None
     factors, sides, output = parsed
     dots = frozenset(subscript for subscript in output if isinstance(subscript, int))
-    return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
+    return Contraction((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
 
 
 def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Subscripts], Subscripts] | None:
@@ -168,7 +172,7 @@ def _subscripts(side: str, count: int) -> Subscripts:
 
 def sum_of_products(
     left: Tensor, right: Tensor, output: Tensor, axes: Sequence[int], recompute: Callable[..., Any]
-) -> Product:
+) -> Contraction:
     """Return the product of two tensors that were multiplied elementwise to `output`, then summed over `axes`."""
     count = output.dim()
 
@@ -178,7 +182,7 @@ def sum_of_products(
 
     summed = {axis % count for axis in axes}
     remaining = tuple(axis for axis in range(count) if axis not in summed)
-    return Product((left, right), (subscripts(left), subscripts(right)), remaining, recompute)
+    return Contraction((left, right), (subscripts(left), subscripts(right)), remaining, recompute)
 
 
 def align_axes(index: Tensor, subscripts: Sequence[Any], output: Sequence[Any]) -> Tensor:

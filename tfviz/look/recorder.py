@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.device_sync import may_be_true
-from tfviz.look.key_signatures import History, KeyRecord
+from tfviz.look.key_signatures import InvocationHistory, KeyRecord
 from tfviz.look.module_paths import is_within
 from tfviz.look.module_stack import ModuleStack, first_tensor_argument
 from tfviz.look.quantization import is_quantizable, quantize
@@ -60,7 +60,7 @@ class Recorder:
         self.device = device
         self.sites: dict[str, None] = {}
         self.invocations: dict[str, list[Invocation]] = {}
-        self.history = History()
+        self.history = InvocationHistory()
         self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
 
     def wants(self, site: str) -> bool:
@@ -156,7 +156,7 @@ class Recorder:
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
         """Record the keys of an invocation, if its maps, or other maps of the same call, may be joined over time."""
-        needed = self.wants(site) or (self._wants_patterns and self.history.is_leader(site))
+        needed = self.wants(site) or (self._wants_patterns and self.history.is_reference_site(site))
         if needed and not in_backward() and not in_functorch():
             with untraced(), torch.no_grad():
                 self.history.add(site, keys())

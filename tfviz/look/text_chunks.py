@@ -43,6 +43,10 @@ UNKNOWN_INPUT = TrackedInput((0, 0, 0))
 class Origin:
     """The origin of a tensor's cells in a text.
 
+    A text of two positions with three features has the cells [[1, 2, 3], [4, 5, 6]]. For a tensor made of the last two
+    features of the second position and a row of padding, `replay(0)` returns [[5, 6], [0, 0]]: cell 5 is feature 1 of
+    position 1, since 5 = 1 * 3 + 1 + 1.
+
     Attributes:
         features: number of features of each position in the source tensor; for scores, of both factors.
         is_whole: whether the tensor is the text, position by position.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -66,13 +67,35 @@ class Timeline:
         return {segment.invocation for segment in self.segments} | self.others
 
 
+class _Row(NamedTuple):
+    """A batch element of an invocation, and how many of its keys earlier invocations computed."""
+
+    invocation: int
+    batch_index: int
+    earlier_keys: int
+
+
+class _Predecessor(NamedTuple):
+    """The row that a later row of the same text continues.
+
+    Attributes:
+        row: the row.
+        shift: how far positions have moved since, because a sliding cache dropped keys.
+        accepted: number of its queries whose keys are still there.
+    """
+
+    row: _Row
+    shift: int
+    accepted: int
+
+
 class SiteInvocations:
     """The invocations of one site and the signatures of their keys, among which those of a text are found."""
 
     def __init__(self, site: str, infos: Sequence[InvocationInfo], keys: Sequence[Keys]) -> None:
         self.site, self.infos, self.keys = site, infos, keys
 
-    def follow(
+    def trace_self_attention(
         self, last: int, batch_index: int, dropped: int = 0, batch_indices: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
         """Return the timeline of the self-attention text that ends in a batch element of an invocation.
@@ -83,35 +106,48 @@ class SiteInvocations:
             dropped: number of the last invocation's queries that were discarded after it.
             batch_indices: invocation -> batch elements that may belong to the text; other invocations are skipped.
         """
-        info, keys = self.infos[last], self.keys[last][batch_index]
-        length = int(info.ends[batch_index]) - dropped
+        length = int(self.infos[last].ends[batch_index]) - dropped
         timeline = Timeline(
-            [Segment(last, batch_index, 0, info.queries - dropped, 0)], True, length, keys=keys[:length]
+            [Segment(last, batch_index, 0, self.infos[last].queries - dropped, 0)],
+            is_self_attention=True,
+            length=length,
+            keys=self.keys[last][batch_index][:length],
         )
-        # the keys before the invocation's own, which others have computed
-        needed = int(info.ends[batch_index]) - info.queries
-        offset, later = 0, last
+        later, offset = self._row(last, batch_index), 0
         for index in range(last - 1, -1, -1):
-            if needed <= 0:
+            if later.earlier_keys <= 0:
                 break
             candidates = range(len(self.keys[index])) if batch_indices is None else batch_indices.get(index, ())
-            match = self._find_keys(index, keys[:needed], candidates, batch_index)
-            if match is None:
-                continue  # an invocation of another text, or one whose tokens were all discarded
-            element, shift = match  # a sliding cache has dropped keys since, so positions have moved by `shift`
-            info = self.infos[index]
-            first = int(info.ends[element]) - info.queries
-            accepted = min(needed + shift, first + info.queries) - first  # the queries whose keys are still there
-            if accepted <= 0:
+            found = self._predecessor(later, index, candidates)
+            if found is None:
                 continue
-            timeline.reordered |= self._is_reordered(later, index, needed, shift)
-            offset -= shift
-            timeline.segments.insert(0, Segment(index, element, 0, accepted, offset))
-            batch_index, later, needed, keys = element, index, first, self.keys[index][element]
-        timeline.missing = max(needed, 0)
+            timeline.reordered |= self._is_reordered(later.invocation, index, later.earlier_keys, found.shift)
+            offset -= found.shift
+            timeline.segments.insert(0, Segment(index, found.row.batch_index, 0, found.accepted, offset))
+            later = found.row
+        timeline.missing = max(later.earlier_keys, 0)
         return timeline
 
-    def collect(self, last: int, batch_index: int) -> Timeline:
+    def _row(self, invocation: int, batch_index: int) -> _Row:
+        info = self.infos[invocation]
+        return _Row(invocation, batch_index, int(info.ends[batch_index]) - info.queries)
+
+    def _predecessor(self, later: _Row, index: int, candidates: Sequence[int]) -> _Predecessor | None:
+        """Return the row of an invocation among `candidates` that a later row continues.
+
+        None if the invocation belongs to another text, or all of its tokens were discarded.
+        """
+        keys = self.keys[later.invocation][later.batch_index][: later.earlier_keys]
+        match = self._find_keys(index, keys, candidates, later.batch_index)
+        if match is None:
+            return None
+        batch_index, shift = match
+        row = self._row(index, batch_index)
+        still_there = min(later.earlier_keys + shift, row.earlier_keys + self.infos[index].queries)
+        accepted = still_there - row.earlier_keys
+        return _Predecessor(row, shift, accepted) if accepted > 0 else None
+
+    def collect_cross_attention(self, last: int, batch_index: int) -> Timeline:
         """Return the timeline of a text's cross-attention: all invocations up to `last` whose keys are the same."""
         keys, segments = self.keys[last][batch_index], []
         for index in range(last, -1, -1):

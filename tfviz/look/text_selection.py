@@ -12,7 +12,7 @@ from itertools import accumulate, count
 
 from torch import Tensor
 
-from tfviz.look.key_signatures import History, InvocationInfo
+from tfviz.look.key_signatures import InvocationHistory, InvocationInfo
 from tfviz.look.text_matching import Segment, SiteInvocations, Timeline
 
 
@@ -26,7 +26,9 @@ class SequenceSelector:
         text_index: index of the text, if the capture holds several; None: the last.
     """
 
-    def __init__(self, history: History, row: int, beam_indices: Tensor | None, text_index: int | None) -> None:
+    def __init__(
+        self, history: InvocationHistory, row: int, beam_indices: Tensor | None, text_index: int | None
+    ) -> None:
         self.history, self.row, self.beam_indices, self.text_index = history, row, beam_indices, text_index
         # a batch element of the last invocation; for a beam search any, since all went through the same invocations
         self._last_row = 0 if beam_indices is not None else row
@@ -40,13 +42,13 @@ class SequenceSelector:
             ValueError: the invocations of the text cannot be determined.
         """
         invocations = self._site(site)
-        leader = self._leader(invocations)
-        if leader is None:
+        found = self._reference_site(invocations)
+        if found is None:
             return self._select(invocations)
-        leading, pairs = leader
-        if leading.site not in self._timelines:
-            self._timelines[leading.site] = self._select(leading)
-        return _map_to_site(invocations, leading, pairs, self._timelines[leading.site])
+        reference, pairs = found
+        if reference.site not in self._timelines:
+            self._timelines[reference.site] = self._select(reference)
+        return _map_to_site(invocations, reference, pairs, self._timelines[reference.site])
 
     def _site(self, site: str) -> SiteInvocations:
         if site not in self._sites:
@@ -54,7 +56,7 @@ class SequenceSelector:
             self._sites[site] = SiteInvocations(site, history.invocations, list(history.keys()))
         return self._sites[site]
 
-    def _leader(self, invocations: SiteInvocations) -> tuple[SiteInvocations, dict[int, int]] | None:
+    def _reference_site(self, invocations: SiteInvocations) -> tuple[SiteInvocations, dict[int, int]] | None:
         """Return the site whose keys identify texts, and its invocations' indices -> this site's in the same calls.
 
         Return None if no site qualifies.
@@ -62,14 +64,14 @@ class SequenceSelector:
         numbers = {turn: index for index, turn in enumerate(_call_positions(invocations.infos))}
         last = len(invocations.infos) - 1
         for site in reversed(self.history.sites):
-            leading = self._site(site)
-            turns = enumerate(_call_positions(leading.infos))
+            reference = self._site(site)
+            turns = enumerate(_call_positions(reference.infos))
             pairs = {index: numbers[turn] for index, turn in turns if turn in numbers}
             end = next((index for index, paired in pairs.items() if paired == last), None)
-            if end is None or not _same_queries(invocations, last, leading, end):
+            if end is None or not _same_queries(invocations, last, reference, end):
                 continue
-            if leading.sees_more_keys(leading.follow(end, self._last_row % len(leading.keys[end]))):
-                return leading, pairs
+            if reference.sees_more_keys(reference.trace_self_attention(end, self._last_row % len(reference.keys[end]))):
+                return reference, pairs
         return None
 
     def _select(self, invocations: SiteInvocations) -> Timeline:
@@ -114,10 +116,12 @@ class SequenceSelector:
 
     def _text(self, invocations: SiteInvocations, last: int) -> Timeline:
         """Return the text that ends with this invocation; its tokens may come from different batch elements."""
-        text = invocations.follow(last, self._last_row, self.history.dropped(invocations.infos[last].call))
+        text = invocations.trace_self_attention(
+            last, self._last_row, self.history.dropped(invocations.infos[last].call)
+        )
         text.sees_more_keys = invocations.sees_more_keys(text)
         if not text.sees_more_keys and (len(text.segments) > 1 or text.missing):
-            text = invocations.collect(last, self._last_row)
+            text = invocations.collect_cross_attention(last, self._last_row)
             calls = [invocations.infos[segment.invocation].call for segment in text.segments]
             if calls.count(calls[-1]) > 1:  # a loop within one call of the model
                 text.segments = [segment for segment, call in zip(text.segments, calls) if call == calls[-1]]
@@ -166,7 +170,9 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
     if not text.is_self_attention:
         segments = [Segment(index, row, 0, invocations.infos[index].queries, 0) for index, row in steps.items()]
         return Timeline(segments, False, text.length, keys=text.keys, others=others)
-    timeline = invocations.follow(numbers[-1], rows[-1], batch_indices={index: [row] for index, row in steps.items()})
+    timeline = invocations.trace_self_attention(
+        numbers[-1], rows[-1], batch_indices={index: [row] for index, row in steps.items()}
+    )
     timeline.others = others
     if len(timeline.segments) != len(text.segments[: len(rows)]):
         raise ValueError(
@@ -177,11 +183,11 @@ def _in_rows(invocations: SiteInvocations, text: Timeline, rows: Sequence[int]) 
 
 
 def _map_to_site(
-    invocations: SiteInvocations, leading: SiteInvocations, pairs: dict[int, int], text: Timeline
+    invocations: SiteInvocations, reference: SiteInvocations, pairs: dict[int, int], text: Timeline
 ) -> Timeline:
-    """Return the timeline of a text at a site with keys of its own, from the timeline at the leading site."""
+    """Return the timeline of a text at a site with keys of its own, from the timeline at the reference site."""
     segments = [
-        _corresponding(segment, leading, invocations, pairs[segment.invocation])
+        _corresponding(segment, reference, invocations, pairs[segment.invocation])
         for segment in text.segments
         if segment.invocation in pairs
     ]
@@ -192,7 +198,7 @@ def _map_to_site(
         )
     last = segments[-1]
     keys = invocations.keys[last.invocation][last.batch_index]
-    if not invocations.sees_more_keys(invocations.follow(last.invocation, last.batch_index)):
+    if not invocations.sees_more_keys(invocations.trace_self_attention(last.invocation, last.batch_index)):
         if any(segment.batch_index not in invocations.same_keys(segment.invocation, keys) for segment in segments):
             raise ValueError(f"{invocations.site} attends to other keys in each call; capture one text at a time")
         return Timeline(segments, False, len(keys), keys=keys)
@@ -205,18 +211,18 @@ def _map_to_site(
     return Timeline(placed, True, firsts[-1], keys=keys)
 
 
-def _same_queries(invocations: SiteInvocations, last: int, leading: SiteInvocations, end: int) -> bool:
+def _same_queries(invocations: SiteInvocations, last: int, reference: SiteInvocations, end: int) -> bool:
     """Return whether two invocations have the same queries; beams may lie on the query axis."""
-    rows, leading_rows = len(invocations.keys[last]), len(leading.keys[end])
-    same_count = rows * invocations.infos[last].queries == leading_rows * leading.infos[end].queries
-    return leading_rows % rows == 0 and same_count
+    rows, reference_rows = len(invocations.keys[last]), len(reference.keys[end])
+    same_count = rows * invocations.infos[last].queries == reference_rows * reference.infos[end].queries
+    return reference_rows % rows == 0 and same_count
 
 
-def _corresponding(segment: Segment, leading: SiteInvocations, invocations: SiteInvocations, index: int) -> Segment:
-    """Return the queries of an invocation that correspond to a segment of the leading site."""
-    width = len(leading.keys[segment.invocation]) // len(invocations.keys[index])
+def _corresponding(segment: Segment, reference: SiteInvocations, invocations: SiteInvocations, index: int) -> Segment:
+    """Return the queries of an invocation that correspond to a segment of the reference site."""
+    width = len(reference.keys[segment.invocation]) // len(invocations.keys[index])
     row, first = divmod(segment.batch_index, width) if width > 1 else (segment.batch_index, 0)
-    first *= leading.infos[segment.invocation].queries
+    first *= reference.infos[segment.invocation].queries
     return Segment(index, row, first + segment.start, first + segment.stop, 0)
 
 

@@ -200,7 +200,7 @@ class AttentionTracer(CaptureMode):
                 return
             super().__enter__()
             self.recorder.history.begin_call()
-            self.state.notes.without_grad |= not torch.is_grad_enabled()
+            self.state.diagnostics.without_grad |= not torch.is_grad_enabled()
         self.stack.push(path, args)
 
     def _before_input(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

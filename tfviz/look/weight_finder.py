@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.capture_state import CaptureState
-from tfviz.look.products import Operation, Product, is_learned, tensors
+from tfviz.look.products import Contraction, Operation, is_learned, tensors
 from tfviz.look.torch_modes import untraced
 from tfviz.look.weight_tracker import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Stage, TrackedWeights, WeightTracker
 
@@ -38,7 +38,7 @@ class WeightFinder:
         This is tested by the dictionary inside a weak one, whose own length takes longer to compute.
         """
         if op.name == "grid_sample":
-            self.state.notes.sampled[self.state.stack.path] = None
+            self.state.diagnostics.sampled[self.state.stack.path] = None
             self.samples[output] = True
         elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
             self.samples.update((tensor, True) for tensor in tensors((output,)))
@@ -51,7 +51,7 @@ class WeightFinder:
         if self.tracker.tracked.data:
             self.tracker.follow(op, output)
 
-    def find(self, product: Product) -> Match | None:
+    def find(self, product: Contraction) -> Match | None:
         """Return the weights in a product: from a softmax, with rows that sum to 1, of chunks, or named by the user."""
         return (
             self._of_softmax(product)
@@ -60,7 +60,7 @@ class WeightFinder:
             or self._by_name(product)
         )
 
-    def _of_softmax(self, product: Product) -> Match | None:
+    def _of_softmax(self, product: Contraction) -> Match | None:
         for operand in (0, 1):
             weights = self.tracker.tracked.get(product.factors[operand])
             if (
@@ -78,29 +78,29 @@ class WeightFinder:
                     return operand, weights
         return None
 
-    def _by_row_sums(self, product: Product) -> Match | None:
+    def _by_row_sums(self, product: Contraction) -> Match | None:
         for operand in (0, 1):
             axis = None if is_learned(product.factors[1 - operand]) else self._axis_of_ones(product, operand)
             if axis is not None and not self._is_not_weights_times_values(product, operand):
                 return operand, self.tracker.begin(product.factors[operand], None, axis)
         return None
 
-    def _by_chunks(self, product: Product) -> Match | None:
+    def _by_chunks(self, product: Contraction) -> Match | None:
         match = self.state.chunk_tracker.find(product) if self.state.chunk_tracker else None
         return None if match is None else (match[0], self.tracker.begin(product.factors[match[0]], None, match[1]))
 
-    def _by_name(self, product: Product) -> Match | None:
+    def _by_name(self, product: Contraction) -> Match | None:
         """Return weights whose rows do not sum to 1 if the user names their site in full."""
         match = self.scores.find(product, self.state.position_counts())
         if match is None:
             return None
-        self.state.notes.skipped[self.state.stack.path] = None
+        self.state.diagnostics.skipped[self.state.stack.path] = None
         recorder = self.state.recorder
         if self.state.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
             return None
         return match[0], self.tracker.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
-    def _is_not_weights_times_values(self, product: Product, operand: int) -> bool:
+    def _is_not_weights_times_values(self, product: Contraction, operand: int) -> bool:
         """Return whether a product that sums over keys is no attention: sampling of an image, or heads that are mixed.
 
         For mixed heads see Shazeer et al. 2020.
@@ -117,7 +117,7 @@ class WeightFinder:
         positions, heads = self.state.position_counts(), self.state.heads().count
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
-    def _axis_of_ones(self, product: Product, operand: int) -> int | None:
+    def _axis_of_ones(self, product: Contraction, operand: int) -> int | None:
         """Return the axis along which all rows of a factor are nonnegative and sum to 1; None if there is none."""
         rows, axes = product.factors[operand], product.contracted_axes(operand)
         if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
@@ -159,7 +159,7 @@ class ScoreTracker:
         if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
             self.tracked[output] = True
 
-    def find(self, product: Product, counts: Iterable[int]) -> tuple[int, int] | None:
+    def find(self, product: Contraction, counts: Iterable[int]) -> tuple[int, int] | None:
         """Return the index of the factor that may be weights, and its key axis.
 
         Args:

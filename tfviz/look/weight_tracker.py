@@ -17,7 +17,7 @@ from weakref import ref
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.products import Operation, Product, align_axes, index_along, strided_axes, sum_of_products
+from tfviz.look.products import Contraction, Operation, align_axes, index_along, strided_axes, sum_of_products
 from tfviz.look.torch_modes import untraced
 
 SHAPE_OPS = frozenset({
@@ -144,7 +144,7 @@ class WeightTracker:
                     return part
         return None
 
-    def _surviving_factor(self, product: Product) -> Tensor | None:
+    def _surviving_factor(self, product: Contraction) -> Tensor | None:
         """Return the tracked factor whose keys a product does not sum over; None if there is none."""
         for factor, subscripts in zip(product.factors, product.subscripts):
             previous = self.tracked.get(factor)
@@ -156,7 +156,7 @@ class WeightTracker:
                 return factor
         return None
 
-    def pending_sum(self, op: Operation) -> Product | None:
+    def pending_sum(self, op: Operation) -> Contraction | None:
         """Return the product that a sum completes after weights and values were multiplied elementwise; else None."""
         previous = self.tracked.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
         dim = op.argument(1, "dim", op.kwargs.get("axis"))
@@ -251,7 +251,9 @@ def _as_list(output: Any) -> list[Any]:
     return [output] if isinstance(output, Tensor) else list(output)
 
 
-def _index_after_product(index: Tensor, subscripts: Sequence[Any], product: Product, output: Tensor) -> Tensor | None:
+def _index_after_product(
+    index: Tensor, subscripts: Sequence[Any], product: Contraction, output: Tensor
+) -> Tensor | None:
     """Return the key index of a product that does not sum over keys; None if its axes are unknown."""
     if output.dim() != len(product.output) or index.dim() != len(subscripts):
         return None

@@ -11,10 +11,11 @@ from tfviz.layers.blocks import check_sources
 from tfviz.layers.cache import CrossAttentionCache, check_entries
 from tfviz.layers.embeddings import TokenEmbedding
 from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
+from tfviz.models.encoder_decoder import EncoderDecoder
 from tfviz.shapes import Bool, Float, Int
 
 
-class EncoderOutput(NamedTuple):
+class RecurrentEncoderOutput(NamedTuple):
     """The encoded source, to which the decoder attends."""
 
     states: Float[Tensor, "batch source both"]  # of each token, in both directions
@@ -34,7 +35,7 @@ class DecoderState(CrossAttentionCache):
         self.state = tuple(part[rows] for part in self.state)
 
 
-class Seq2Seq(nn.Module):
+class Seq2Seq(EncoderDecoder):
     """A recurrent encoder-decoder: a bidirectional encoder, and a decoder that predicts the target token by token.
 
     The decoder starts from the encoder's last states. Without attention, these are also an input of each step, so that
@@ -80,20 +81,17 @@ class Seq2Seq(nn.Module):
         for table in (self.source, self.target):
             nn.init.normal_(table.weight, std=dim**-0.5)
 
-    def forward(
-        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-    ) -> Float[Tensor, "batch target vocab"]:
-        """Return the logits of the token after each target position, given the target so far (teacher forcing)."""
-        return self.decode(target, self.encode(source))
-
-    def encode(self, source: Int[Tensor, "batch source"]) -> EncoderOutput:
+    def encode(self, source: Int[Tensor, "batch source"]) -> RecurrentEncoderOutput:
         """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""
         attention_mask = source != 0
         states, ends = self.encoder(self.dropout(self.source(source)), mask=attention_mask)
-        return EncoderOutput(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
+        return RecurrentEncoderOutput(states, attention_mask, torch.cat([end[0] for end in ends], dim=-1))
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: EncoderOutput, cache: Sequence[DecoderState] | None = None
+        self,
+        target: Int[Tensor, "batch target"],
+        memory: RecurrentEncoderOutput,
+        cache: Sequence[DecoderState] | None = None,
     ) -> Float[Tensor, "batch target vocab"]:
         """Return the logits of the token after each target position (Bahdanau et al. 2015, sections 3.1 and A.2).
 
@@ -122,13 +120,15 @@ class Seq2Seq(nn.Module):
         """Return an empty cache; its size does not depend on `length`."""
         return [DecoderState()]
 
-    def _start(self, decoder: DecoderState, memory: EncoderOutput, targets: int) -> None:
+    def _start(self, decoder: DecoderState, memory: RecurrentEncoderOutput, targets: int) -> None:
         """Set the state before the first token, for `targets` targets of each source, and compute the keys."""
         state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(targets, dim=0)
         decoder.state = (state, *self.decoder.initial_state(state)[1:])
         decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
 
-    def _context(self, state: Tensor, keys: Tensor | None, memory: EncoderOutput) -> Float[Tensor, "batch both"]:
+    def _context(
+        self, state: Tensor, keys: Tensor | None, memory: RecurrentEncoderOutput
+    ) -> Float[Tensor, "batch both"]:
         sources = len(memory.attention_mask)
         if self.attention is None:
             return memory.summary.repeat_interleave(len(state) // sources, dim=0)

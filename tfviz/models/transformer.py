@@ -10,6 +10,7 @@ from tfviz import checks
 from tfviz.layers import Block, DecoderBlock, KVCache, MultiHeadAttention, TokenEmbedding, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual, final_norm, shrink_branches, stack
 from tfviz.layers.cache import CrossAttentionCache, check_entries
+from tfviz.models.encoder_decoder import EncoderDecoder
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -20,7 +21,7 @@ class EncoderOutput(NamedTuple):
     attention_mask: Bool[Tensor, "batch source"]  # False at padding
 
 
-class Transformer(nn.Module):
+class Transformer(EncoderDecoder):
     """The encoder-decoder Transformer: a bidirectional encoder, and a causal decoder that attends to the whole source.
 
     Input embeddings are scaled by the square root of the width, and the target's embeddings are also the output weights
@@ -69,12 +70,6 @@ class Transformer(nn.Module):
         self._init_weights()
         if residual is pre_norm:
             shrink_branches(self)
-
-    def forward(
-        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
-    ) -> Float[Tensor, "batch target vocab"]:
-        """Return the logits of the token after each target position, given the target so far (teacher forcing)."""
-        return self.decode(target, self.encode(source))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> EncoderOutput:
         """Encode the source, `[batch, source]`; the result serves all steps of the decoder."""

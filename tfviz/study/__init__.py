@@ -7,8 +7,9 @@ unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
                     sweeps)
     path_patching   the same, only through chosen later heads (path_sweep)
     means           mean activations over a data set, for mean ablation
-    lens            the logit lens: the prediction of each layer, or a metric of it
-    attribution     the contribution of each part to a logit (residual_terms splits the residual stream into terms;
+    logit_lens      the logit lens: the prediction of each layer, or a metric of it
+    logit_attribution
+                    the contribution of each part to a logit (residual_terms splits the residual stream into terms;
                     frozen_norm makes a norm linear)
     aggregation     statistics of any measure over a data set (collate, statistics, resumable_statistics)
     head_weights    W_Q, W_K, W_V and W_O of each head, and the composition of heads (head_responses)
@@ -18,18 +19,19 @@ unit. An analysis of a data set returns `Statistics`, whose mean is a `Table`.
     map_store       many attention maps in one folder
 
 Shared modules: `table` (`table_labels`), `inputs` (the arguments of a model's call; `check_prompts`, `padding`),
-`metrics`, `sites`, `patch_targets`, `block_replay` (skips blocks whose output cannot change) and `partial_forward`
-(computes only what the metric reads; `last_position`, `token_logits`). `aggregate` measures each batch by
-`batch_statistics`, in this process or on the workers of a Dask cluster (`cluster`).
+`metrics`, `sites`, `patch_targets`, `resumable_file` (`partial_results`, `resumable_statistics`), `block_replay` (skips
+blocks whose output cannot change) and `partial_forward` (computes only what the metric reads; `last_position`,
+`token_logits`). `aggregate` measures each batch by `batch_statistics`, in this process or on the workers of a Dask
+cluster (`cluster`).
 """
 
 from tfviz.study.aggregation import aggregate
-from tfviz.study.attribution import attribute
 from tfviz.study.compare import compare
 from tfviz.study.head_weights import HeadWeights, head_weights
 from tfviz.study.heads import HeadScores, mean_head_scores
 from tfviz.study.inputs import Inputs
-from tfviz.study.lens import LensTable, lens, metric_by_layer
+from tfviz.study.logit_attribution import logit_attribution
+from tfviz.study.logit_lens import LensTable, logit_lens, metric_by_layer
 from tfviz.study.map_store import MapStore
 from tfviz.study.means import mean_activations
 from tfviz.study.metrics import log_probability, logit, logit_difference
@@ -49,13 +51,13 @@ __all__ = [
     "Statistics",
     "Table",
     "aggregate",
-    "attribute",
     "compare",
     "head_weights",
-    "lens",
     "log_probability",
     "logit",
+    "logit_attribution",
     "logit_difference",
+    "logit_lens",
     "maps_during_training",
     "mean_activations",
     "mean_head_scores",

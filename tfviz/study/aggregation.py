@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.study.batch_statistics import SINGLE_TABLE_NAME, BatchMeasurement, Measure, Result
 from tfviz.study.cluster import check_client, check_picklable, measure_on_workers
 from tfviz.study.collate import Tokenize, as_batches
 from tfviz.study.inputs import Inputs
-from tfviz.study.partial_results import fingerprint
+from tfviz.study.resumable_file import fingerprint
 from tfviz.study.resumable_statistics import ResumableStatistics, merge_processes, process_rank
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.capture import capture
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.schema import describe
 from tfviz.study.inputs import Inputs
 from tfviz.study.padding import warning_of_shifted_positions

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from tfviz import checks
 from tfviz.eval_mode import eval_mode
 from tfviz.look.capture import capture
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.map_arguments import range_labels
 from tfviz.study.aggregation import aggregate
 from tfviz.study.collate import Tokenize
 from tfviz.study.inputs import Inputs, attention_mask_at
-from tfviz.study.partial_results import fingerprint
+from tfviz.study.resumable_file import fingerprint
 from tfviz.study.sites import head_count, site_axis
 from tfviz.study.statistics import Statistics
 from tfviz.study.table import Table

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.head_scores import SCORE_KINDS, TOKEN_KINDS, Cells, Kind, Marks, check_kinds
 from tfviz.look.map_arguments import range_labels
 from tfviz.look.map_groups import CROSS_ATTENTION_NAME

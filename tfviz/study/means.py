@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.eval_mode import model_device
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.study.aggregation import aggregate
 from tfviz.study.collate import Tokenize
 from tfviz.study.inputs import Inputs, attention_mask_at, marked_like

@@ -33,6 +33,9 @@ def replacement(
 ) -> Tensor:
     """Return the activation that replaces a site's own, [batch, (head,) position, dim].
 
+    For "gradient" this is the clean activation, as for "clean": nothing is run with it, but `Sweep.estimate` multiplies
+    its difference from the corrupt run's with the gradient.
+
     Args:
         site: the name of the site.
         activations: "clean" and "corrupt" -> site -> [batch, (head,) position, dim].
@@ -61,7 +64,7 @@ def replacement(
             )
         shift = int(torch.randint(1, len(clean), (), generator=torch.Generator().manual_seed(seed)))
         return clean.roll(shift, 0)
-    return clean
+    return clean  # "gradient"
 
 
 def _mean_of_tokens(

@@ -34,7 +34,7 @@ class Sweep:
         model: the model, in eval mode.
         inputs: "clean" and, if needed, "corrupt" -> the prompt.
         metric: the metric, as for `patch`.
-        chosen: glob -> the heads that are patched; None: all heads.
+        heads_by_glob: glob -> the heads that are patched; None: all heads.
         source: the kind of replacement, as for `patch`, or "custom" for those of `means`.
         seed: the seed of the choice of other texts.
         each: the unit that is patched, as for `patch`.
@@ -45,13 +45,19 @@ class Sweep:
             those of the patched sites; None: nothing is stored.
 
     Attributes:
-        sites: the sites that are patched.
+        base: the prompt of the run into which activations are patched: "corrupt" if they come from the clean run.
+        sites: the sites that are patched, all with the same positions and heads.
         heads: site -> the heads that are patched; None: all heads.
-        targets: the targets of each site, which are patched one at a time.
+        patch_targets: the unit that is patched, which finds a target's index in an activation.
+        targets: the targets of each site, (head, position), which are patched one at a time.
         axes: the axes of the table, without the text.
+        sources: site -> the activation that replaces its own, [batch, (head,) position, dim].
+        activation_differences: site -> `sources` less the base run's activation, for `estimate`; else empty.
         baselines: "clean" and "corrupt" -> the metric of a run without a patch, [] or [text].
-        unpatched: the metric of the run into which activations are patched, without a patch.
-        base_activations: site -> activation in the unpatched run; empty if `frozen` is None.
+        unpatched: the metric of the base run without a patch, [] or [text]; one of `baselines`.
+        base_activations: site -> activation in the base run without a patch; empty if `frozen` is None.
+        replay: skips the blocks before the patched site, whose outputs in the base run it stores.
+        last_position, token_logits: compute of each run only what the metric reads, if it reads so little.
     """
 
     def __init__(
@@ -59,7 +65,7 @@ class Sweep:
         model: nn.Module,
         inputs: dict[str, Inputs],
         metric: Metric,
-        chosen: HeadSelection,
+        heads_by_glob: HeadSelection,
         source: str,
         seed: int,
         each: Each | None,
@@ -68,33 +74,47 @@ class Sweep:
         means: Means | None = None,
         frozen: Sequence[str] | None = None,
     ) -> None:
-        self.model, self.metric, globs = model, metric, list(chosen)
-        unpatched = "corrupt" if source in ("clean", "gradient") else "clean"
-        self.base = inputs[unpatched]
+        self.model, self.metric = model, metric
+        base_name = "corrupt" if source in ("clean", "gradient") else "clean"
+        self.base = inputs[base_name]
         self.replay = BlockReplay(model, self.base)
         self.baselines: dict[str, Tensor] = {}
-        self.base_activations: dict[str, Tensor] = {}
-        logits, kept = self._run(unpatched, self.base, [*globs, *(frozen or ())])
-        self.base_activations = {} if frozen is None else kept
-        activations = {unpatched: _matching(kept, globs)}
-        self.sites = activation_sites(activations[unpatched], self.base.size)
-        self.heads = {site.name: heads_at(site.name, chosen) for site in self.sites}
-        for site, heads in self.heads.items():
-            check_heads(site, heads, activations[unpatched][site])
+        logits, stored = self._run(base_name, self.base, [*heads_by_glob, *(frozen or ())])
+        self.base_activations = {} if frozen is None else stored
+        base = _matching(stored, list(heads_by_glob))
+        self._set_sites(base, heads_by_glob)
         self.set_targets(each, positions, tokens)  # raises errors before the other run
-        for name in inputs.keys() - {unpatched}:
-            is_needed = name == source or (source, name) == ("gradient", "clean")
-            _, kept = self._run(name, inputs[name], globs if is_needed else [])
-            activations[name] = _matching(kept, globs)
+        others = {name: prompt for name, prompt in inputs.items() if name != base_name}
+        activations = {base_name: base, **self._run_others(others, source, list(heads_by_glob))}
         self.baselines = {name: self.baselines[name] for name in inputs}
-        self.unpatched = self.baselines[unpatched]
+        self.unpatched = self.baselines[base_name]
         self.sources = {
             site.name: replacement(site.name, activations, source, seed, means or {}, self._real_tokens(site))
             for site in self.sites
         }
-        base = activations[unpatched]
-        self.changes = {name: self.sources[name] - base[name] for name in self.sources} if source == "gradient" else {}
+        patched = self.sources if source == "gradient" else {}
+        self.activation_differences = {name: activation - base[name] for name, activation in patched.items()}
         self._plan_partial_forwards(logits, is_sweep=source != "gradient" and frozen is None)
+
+    def _set_sites(self, activations: dict[str, Tensor], heads_by_glob: HeadSelection) -> None:
+        """Set the sites and the heads that are patched there.
+
+        Raises:
+            ValueError: an activation cannot be patched, or has no such heads.
+        """
+        self.sites = activation_sites(activations, self.base.size)
+        self.heads = {site.name: heads_at(site.name, heads_by_glob) for site in self.sites}
+        for site, heads in self.heads.items():
+            check_heads(site, heads, activations[site])
+
+    def _run_others(self, prompts: dict[str, Inputs], source: str, globs: list[str]) -> dict[str, dict[str, Tensor]]:
+        """Run the model on the other prompts, and return those activations, prompt -> site, that are put elsewhere."""
+        activations = {}
+        for name, prompt in prompts.items():
+            is_source = name == source or (source, name) == ("gradient", "clean")
+            _, stored = self._run(name, prompt, globs if is_source else [])
+            activations[name] = _matching(stored, globs)
+        return activations
 
     def _run(self, name: str, prompt: Inputs, globs: list[str]) -> tuple[Tensor, dict[str, Tensor]]:
         """Run the model on a prompt without a patch; store the metric, and return the logits and activations."""
@@ -182,10 +202,10 @@ class Sweep:
         chosen = [number for number, (head, _) in enumerate(targets) if heads is None or head in heads]
         values = torch.full((len(targets), *self.unpatched.shape), torch.nan)
         if chosen:
-            values[chosen] = self.changes_by(site, [targets[number] for number in chosen]).to(values)
+            values[chosen] = self.patch_effects(site, [targets[number] for number in chosen]).to(values)
         return values
 
-    def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
+    def patch_effects(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each target, [target, (text)], from one run of repeated texts."""
         times, edit = len(targets), {site.name: lambda tensor: self.patched(tensor, site, targets)}
         with (
@@ -195,7 +215,7 @@ class Sweep:
             capture(self.model, [], edit=edit),
         ):
             logits = self.base.repeat(times).logits(self.model)
-        return self.metric_changes(logits)
+        return self.metric_deltas(logits)
 
     def patched(self, tensor: Tensor, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return an activation of the repeated texts, with one target replaced in each repetition."""
@@ -205,7 +225,7 @@ class Sweep:
             edited[number * size : (number + 1) * size][index] = source[index].to(tensor)
         return edited
 
-    def metric_changes(self, logits: Tensor) -> Tensor:
+    def metric_deltas(self, logits: Tensor) -> Tensor:
         """Return the metric of each repetition of the texts less that without patches, [repetition, (text)]."""
         values = [evaluate_metric(self.metric, part) for part in logits.split(self.base.size)]
         return torch.stack(values).float().cpu() - self.unpatched
@@ -233,12 +253,13 @@ class Sweep:
             )
         values = []
         for site, gradient in zip(kept, gradients):
-            share = torch.zeros_like(kept[site]) if gradient is None else gradient * self.changes[site].to(gradient)
-            values += [self._summed(share, site, target) for target in self.targets]
+            difference = self.activation_differences[site].to(kept[site])
+            share = torch.zeros_like(difference) if gradient is None else gradient * difference
+            values += [self._target_sum(share, site, target) for target in self.targets]
         of_texts = torch.stack(values).cpu()
         return of_texts if value.dim() else of_texts.sum(1)
 
-    def _summed(self, share: Tensor, site: str, target: PatchTarget) -> Tensor:
+    def _target_sum(self, share: Tensor, site: str, target: PatchTarget) -> Tensor:
         """Return the estimated change by one target for each text, [text]; NaN for a head that was not chosen."""
         heads = self.heads[site]
         is_chosen = heads is None or target[0] in heads

@@ -19,7 +19,7 @@ Sites = str | Sequence[str] | Mapping[str, HeadIndices]  # globs, or glob -> one
 HeadSelection = dict[str, list[int] | None]  # glob or site -> heads; None: all heads
 
 
-def heads_by_glob(name: str, sites: Sites) -> HeadSelection:
+def parse_head_selection(name: str, sites: Sites) -> HeadSelection:
     """Return glob -> its heads, or None for all heads.
 
     Args:
@@ -40,9 +40,9 @@ def heads_by_glob(name: str, sites: Sites) -> HeadSelection:
     return heads
 
 
-def heads_at(site: str, chosen: HeadSelection) -> list[int] | None:
+def heads_at(site: str, heads_by_glob: HeadSelection) -> list[int] | None:
     """Return the heads that are chosen by the first glob that matches a site; None: all heads."""
-    return next(heads for glob, heads in chosen.items() if matches(site, glob))
+    return next(heads for glob, heads in heads_by_glob.items() if matches(site, glob))
 
 
 def check_heads(site: str, heads: list[int] | None, activation: Tensor) -> None:

@@ -15,10 +15,11 @@ from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Inputs, Prompt
 from tfviz.study.metrics import Metric, reads_last, unit_of
 from tfviz.study.padding import check_equal_masks
-from tfviz.study.partial_results import PartialResults, fingerprint
+from tfviz.study.partial_results import PartialResults
 from tfviz.study.patch_sources import CUSTOM_TITLE, TITLES, Means
 from tfviz.study.patch_sweep import Sweep
-from tfviz.study.patch_targets import Each, Sites, heads_by_glob
+from tfviz.study.patch_targets import Each, Sites, parse_head_selection
+from tfviz.study.resumable_file import fingerprint
 from tfviz.study.table import Table
 from tfviz.validation import check_callable
 
@@ -104,14 +105,14 @@ def patch(
     kind, means = (source, None) if isinstance(source, str) else ("custom", source)
     if sites is None:
         sites = "*.output_heads" if means is None else list(means)
-    chosen = heads_by_glob("sites", sites)
+    selection = parse_head_selection("sites", sites)
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, kind)
     with eval_mode(model):
-        sweep = Sweep(model, inputs, metric, chosen, kind, seed, each, positions, tokens, means)
+        sweep = Sweep(model, inputs, metric, selection, kind, seed, each, positions, tokens, means)
         if kind == "gradient":
             values = sweep.estimate()
         else:

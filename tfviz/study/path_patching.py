@@ -12,7 +12,7 @@ from tfviz.eval_mode import eval_mode
 from tfviz.study.inputs import Prompt
 from tfviz.study.metrics import Metric, unit_of
 from tfviz.study.partial_results import PartialResults
-from tfviz.study.patch_targets import Each, HeadSelection, Sites, heads_by_glob
+from tfviz.study.patch_targets import Each, HeadSelection, Sites, parse_head_selection
 from tfviz.study.patching import check_prompts, check_tokens, prompts, warn_of_constant
 from tfviz.study.path_sweep import PathSweep
 from tfviz.study.table import Table
@@ -86,8 +86,8 @@ def patch_path(
     if batch_size is not None:
         checks.at_least(1, batch_size=batch_size)
     check_tokens(tokens)
-    sending = heads_by_glob("senders", senders)
-    receiving = {} if receivers is None else heads_by_glob("receivers", receivers)
+    sending = parse_head_selection("senders", senders)
+    receiving = {} if receivers is None else parse_head_selection("receivers", receivers)
     model = uncompiled(model)
     inputs = prompts(model, metric, clean, corrupt)
     check_prompts(inputs, "clean")

@@ -71,7 +71,7 @@ class PathSweep(Sweep):
             check_heads(site, heads, self.base_activations[site])
         super().set_targets(each, positions, tokens)
 
-    def changes_by(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
+    def patch_effects(self, site: ActivationSite, targets: list[PatchTarget]) -> Tensor:
         """Return the change of the metric by each patch through the receivers, [target, (text)]."""
         path = module_path(site.name)
         start = self.replay.starts[path]
@@ -91,7 +91,7 @@ class PathSweep(Sweep):
             blocks = self.replay.before(module_path(first))
             with self.replay.skipping(blocks, times), capture(self.model, [], edit=arrived):
                 logits = self.base.repeat(times).logits(self.model)
-        return self.metric_changes(logits)
+        return self.metric_deltas(logits)
 
     def _time(self, site: str) -> int:
         """Return the time of a site in the unchanged run: the end of a module for its output, else its start."""

@@ -100,28 +100,41 @@ class ResidualTerms(TorchFunctionMode):
         self._running.pop()
         if path in self._blocks:
             self.norms.clear()  # remove norms before a block
-        time, first = self.tick(), first_tensor(output)
+        time, computed = self.tick(), first_tensor(output)
         if next(module.children(), None) is None:
             self.leaves[time] = path
-        if first is None:
+        if computed is None:
             return None
-        is_outer = self._norms.get(path) is False  # a norm outside the blocks
         first_input = next((value for value in (*args, *kwargs.values()) if isinstance(value, Tensor)), None)
-        if self._norms.get(path) and self.freezes_norms and first_input is not None:
-            first = self._freeze(path, module, first_input, first)
-            output = with_first_tensor(output, first)
-        if is_outer and torch.is_grad_enabled() and first.is_floating_point() and not first.requires_grad:
-            first = first.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
-            output = with_first_tensor(output, first)
-        if self._norms.get(path):
-            self._normed[first] = path
-        known = self._returned.get(first)
+        returned = self._with_gradient(path, module, first_input, computed)
+        self._record_returned(path, returned, time)
+        if self._is_norm_in_block(path):
+            self._normed[returned] = path
+        if self._is_outer_norm(path) and first_input is not None:
+            self.norms[path] = (first_input, returned)
+        return None if returned is computed else with_first_tensor(output, returned)
+
+    def _is_norm_in_block(self, path: str) -> bool:
+        return self._norms.get(path) is True
+
+    def _is_outer_norm(self, path: str) -> bool:
+        return self._norms.get(path) is False
+
+    def _with_gradient(self, path: str, module: nn.Module, first_input: Tensor | None, computed: Tensor) -> Tensor:
+        """Return a module's output; of a norm with another gradient, if the norm is to be frozen or has no gradient."""
+        if self._is_norm_in_block(path) and self.freezes_norms and first_input is not None:
+            return self._freeze(path, module, first_input, computed)
+        lacks_gradient = torch.is_grad_enabled() and computed.is_floating_point() and not computed.requires_grad
+        if self._is_outer_norm(path) and lacks_gradient:
+            return computed.detach().requires_grad_() * 1  # the direction is a gradient, even if the model is frozen
+        return computed
+
+    def _record_returned(self, path: str, returned: Tensor, time: int) -> None:
+        """Record which module returned a tensor: of several, one inside the other, the outermost, at the first time."""
+        known = self._returned.get(returned)
         if known is None or is_within(known[0], path):
-            self._returned[first] = (path, time if known is None else known[1])
-            self._kept.append(first)
-        if is_outer and first_input is not None:
-            self.norms[path] = (first_input, first)
-        return output if is_outer or path in self.frozen else None
+            self._returned[returned] = (path, time if known is None else known[1])
+            self._kept.append(returned)
 
     def _freeze(self, path: str, norm: nn.Module, first_input: Tensor, returned: Tensor) -> Tensor:
         """Return the output of a norm with the gradient of the norm's linear map with constant statistics."""

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from operator import length_hint
 from pathlib import Path
 from typing import Any
 
-from torch import distributed, nn
+from torch import Tensor, distributed, nn
 
 from tfviz import schema
-from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 from tfviz.study.batch_statistics import Result, merge_results
 from tfviz.study.inputs import Inputs
-from tfviz.study.partial_results import fingerprint
+from tfviz.study.resumable_file import ResumableFile, fingerprint
 from tfviz.study.statistics import STATE_FIELDS, Statistics
 
 FORMAT = "tfviz.aggregate/1"
@@ -44,14 +42,20 @@ class ResumableStatistics:
 
     def __init__(self, path: str | Path | None, fingerprint: str) -> None:
         self.rank, self.world = process_rank()
-        self.path = None if path is None else expand_user(path)
-        if self.path is not None and self.world > 1:
-            self.path = self.path.with_name(f"{self.path.name}.{self.rank}")
+        self._file = ResumableFile(
+            f"{Path(path)}.{self.rank}" if path is not None and self.world > 1 else path,
+            FORMAT,
+            fingerprint,
+            contents="statistics of `aggregate`",
+            differences="statistics of another model or measure, of other sites or of another number of processes",
+            interval=WRITE_INTERVAL_SECONDS,
+        )
         self.statistics: Result = {}
-        self.done, self._fingerprint, self._written = 0, fingerprint, time.monotonic()
+        self.done = 0
         self._first_batch = ""  # a hash of the first batch, stored in the file
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
+        if stored := self._file.read():
+            with schema.prefix_errors(str(self._file.path)):
+                self._restore(*stored)
 
     def own_batches(self, batches: Iterable[Any], model: nn.Module, progress: bool) -> Iterator[tuple[int, Inputs]]:
         """Yield this process's remaining batches, each with the index of its first text in the data set.
@@ -68,8 +72,8 @@ class ResumableStatistics:
         with tqdm(batches, total=total, unit="batch", disable=not progress or self.rank > 0, mininterval=0.5) as bar:
             for index, batch in enumerate(bar):
                 inputs = Inputs.from_prompt("a batch of texts", batch, model)
-                if index == 0 and self.path is not None:
-                    self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self.path)
+                if index == 0 and self._file.path is not None:
+                    self._check_first(fingerprint(nn.Identity(), *inputs.tensors), self._file.path)
                 if index % self.world == self.rank:
                     own += 1
                     if own > done:
@@ -86,14 +90,11 @@ class ResumableStatistics:
         """Merge the statistics of the next batch; write the file if the last write was over 30 seconds ago."""
         self.statistics = merge_results(self.statistics, found)
         self.done += 1
-        if time.monotonic() - self._written > WRITE_INTERVAL_SECONDS:
+        if self._file.is_due:
             self.write()
 
     def write(self) -> None:
         """Write the file, if there is one."""
-        self._written = time.monotonic()
-        if self.path is None:
-            return
         tensors = {
             f"{index}.{part}": tensor
             for index, statistics in enumerate(self.statistics.values())
@@ -102,35 +103,25 @@ class ResumableStatistics:
         described = [
             {"name": name, "axes": dict(part.axes), "unit": part.unit} for name, part in self.statistics.items()
         ]
-        metadata = {
-            "format": FORMAT,
-            "fingerprint": self._fingerprint,
-            "done": str(self.done),
-            "first": self._first_batch,
-        }
-        with atomic(self.path) as draft:
-            save_tensors(draft, tensors, {**metadata, "described": json.dumps(described)})
+        metadata = {"done": str(self.done), "first": self._first_batch, "described": json.dumps(described)}
+        self._file.write(tensors, metadata)
 
-    def _read(self, path: Path) -> None:
-        tensors, metadata = load_tensors(path)
-        if metadata.get("format") != FORMAT:
-            raise ValueError(f"{path} holds no statistics of `aggregate`; give another file")
-        if metadata.get("fingerprint") != self._fingerprint:
-            raise ValueError(
-                f"{path} holds statistics of another model or measure, of other sites or of another number of "
-                "processes; give another file, or delete it"
-            )
-        with schema.prefix_errors(path):
-            described = schema.parse(metadata.get("described", ""), "described")
-            _TABLES_SCHEMA(described, "described")
-            for index, part in enumerate(described):
-                kept = {name: tensors[f"{index}.{name}"] for name in STATE_FIELDS if f"{index}.{name}" in tensors}
-                if len(kept) < len(STATE_FIELDS):
-                    raise ValueError(f"tensors of {part['name']!r} are missing")
-                self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **kept)
-            if not metadata.get("done", "").isdecimal():
-                raise ValueError(f"done is {metadata.get('done')!r}; it must be an integer")
-            self.done, self._first_batch = int(metadata["done"]), metadata.get("first", "")
+    def _restore(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """Take over the statistics of a file.
+
+        Raises:
+            ValueError: they are damaged.
+        """
+        described = schema.parse(metadata.get("described", ""), "described")
+        _TABLES_SCHEMA(described, "described")
+        for index, part in enumerate(described):
+            state = {name: tensors[f"{index}.{name}"] for name in STATE_FIELDS if f"{index}.{name}" in tensors}
+            if len(state) < len(STATE_FIELDS):
+                raise ValueError(f"tensors of {part['name']!r} are missing")
+            self.statistics[part["name"]] = Statistics(part["axes"], part["unit"], **state)
+        if not metadata.get("done", "").isdecimal():
+            raise ValueError(f"done is {metadata.get('done')!r}; it must be an integer")
+        self.done, self._first_batch = int(metadata["done"]), metadata.get("first", "")
 
 
 def process_rank() -> tuple[int, int]:

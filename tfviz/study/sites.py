@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from tfviz.look.captured import Capture
+from tfviz.look.capture_result import Capture
 from tfviz.look.recorder import ATTENTION_SUFFIXES
 
 SITE_SUFFIXES = (

@@ -9,7 +9,7 @@ import torch
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.study.lens import LensTable
+from tfviz.study.logit_lens import LensTable
 from tfviz.study.table import Table
 from tfviz.view.check_numbers import check_at_most
 from tfviz.view.documents.charts import TableTab

@@ -8,7 +8,6 @@ Grids and bars with equal drawings share one scale.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
@@ -18,6 +17,7 @@ from tfviz.validation import validate_public
 from tfviz.view.check_numbers import check_finite, check_positive
 from tfviz.view.documents.interact import DrawingKind
 from tfviz.view.figures.sentences import check_sentence
+from tfviz.view.result_spec import Drawing
 from tfviz.view.spec import NO_NAMES, ScaleKind
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "stack", "words"]
@@ -26,47 +26,6 @@ AXIS_COUNTS = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "a
                "words": (1,), "graph": (2,), "stack": (1,)}  # fmt: skip
 DEFAULT_KINDS: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
 Labels = str | Sequence[Any] | None
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """Specification of how one result is drawn.
-
-    Attributes:
-        kind: the name of a function of this module.
-        rows, columns: labels, or the name of a control that provides them.
-        scale: the kind of colour scale; None: chosen from the numbers.
-        limit: the end of the scale; None: chosen from the numbers.
-        positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
-        top: the number of bars to draw, largest first; 0: all, in their order.
-        filled: whether the diagonal of a graph's matrix fills its nodes with colour.
-        axes: names of the row and column axes, or of the horizontal and vertical coordinates of a plane.
-        mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
-        expected: the sign that the number of each bar should have; empty: any.
-        ends: the meanings of the smallest and the largest number of the scale.
-        hatched: the meaning of a hatched cell, whose number is minus infinity.
-        unit: the unit of the numbers.
-        budget: the largest sum of a stack's parts that fits.
-        sentence: a template for the sentence about the result; empty: a sentence made from the numbers.
-    """
-
-    kind: DrawingKind
-    title: str = ""
-    rows: str | tuple[str, ...] = ()
-    columns: str | tuple[str, ...] = ()
-    scale: ScaleKind | None = None
-    limit: float | None = None
-    positions: str | tuple[tuple[float, float], ...] = ()
-    top: int = 0
-    filled: bool = False
-    axes: tuple[str, str] = NO_NAMES
-    ends: tuple[str, str] = NO_NAMES
-    hatched: str = ""
-    unit: str = ""
-    budget: float | None = None
-    sentence: str = ""
-    mark: tuple[str, ...] = ()
-    expected: tuple[float, ...] = ()
 
 
 def grid(

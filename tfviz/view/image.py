@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from PIL import Image
 from torch import Tensor
@@ -68,7 +68,9 @@ def image(
         LookupError: there is no such token, layer or head.
     """
     pixels = read_image(image)
-    return _view(maps, pixels, pixels.size[::-1], grid, prefix_labels, (layer, head, token), title, arrange, max_bytes)
+    return _view(
+        maps, pixels, pixels.size[::-1], grid, prefix_labels, _Start(layer, head, token), title, arrange, max_bytes
+    )
 
 
 def audio(
@@ -104,8 +106,24 @@ def audio(
             note.
     """
     return _view(
-        maps, spectrogram_image(spectrogram), None, grid, prefix_labels, (layer, head, token), title, arrange, max_bytes
+        maps,
+        spectrogram_image(spectrogram),
+        None,
+        grid,
+        prefix_labels,
+        _Start(layer, head, token),
+        title,
+        arrange,
+        max_bytes,
     )
+
+
+class _Start(NamedTuple):
+    """What a view selects first; see `image`."""
+
+    layer: int
+    head: int
+    token: int | str | None
 
 
 def _view(
@@ -114,44 +132,20 @@ def _view(
     size: tuple[int, int] | None,
     grid: Grid | None,
     prefix_labels: Sequence[str],
-    start: tuple[int, int, int | str | None],
+    start: _Start,
     title: str | None,
     arrange: str,
     max_bytes: float,
 ) -> View:
     """Return the view of maps over a picture; `size` is its (height, width), or None for a spectrogram."""
-    maps_by_name = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
-    if not maps_by_name:
-        raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
-    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(maps_by_name, grid)
-    if unknown := [name for name in shapes if name not in maps_by_name]:
-        raise ValueError(
-            f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, maps_by_name))}"
-        )
-    for shape in filter(None, shapes.values()):
-        at_least(1, **{"grid[0]": shape[0], "grid[1]": shape[1]})
-    for part in maps_by_name.values():
-        check_drawable(part)
-    placed = {
-        name: MapsOnImage.from_maps(part, size, shapes.get(name), prefix_labels, name)
-        for name, part in maps_by_name.items()
-    }
-    _check_grid(grid, placed)
-    before = max(found.first for one in placed.values() for found in one.grids)
-    if len(prefix_labels) > before:
-        raise ValueError(
-            f"prefix_labels has {len(prefix_labels)} labels, and {format_count(before, 'token')} "
-            f"precede{'s' * (before == 1)} the first patch"
-        )
-    if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
-        raise ValueError(
-            "these captures divide the picture into different cells, so they cannot be compared cell by cell"
-        )
+    placed = _maps_on_image(maps, size, grid, prefix_labels)
+    if arrange == "compare":
+        _check_comparable(placed)
     shown = [*placed.values()][-1 if arrange == "steps" else 0]  # in the static figure
     layers, heads, *_ = shown.maps.shape
-    layer = nonnegative_index("layer", start[0], layers, "layers")
-    head = nonnegative_index("head", start[1], heads, "heads")
-    token = shown.first_token(layer, head, start[2])
+    layer = nonnegative_index("layer", start.layer, layers, "layers")
+    head = nonnegative_index("head", start.head, heads, "heads")
+    token = shown.first_token(layer, head, start.token)
     static_figure = image_overlay(shown, image, layer, head, token, title)
     direction, locks = ("from", "locked_rows") if shown.side == "rows" else ("to", "locked_columns")
     state = {"mode": "picture", "layer": layer, "head": head, "direction": direction, locks: [token]}
@@ -162,6 +156,65 @@ def _view(
         rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))
         described["patches"] = {"rows": rows, "cols": cols}
     return View(static_figure, document, data)
+
+
+def _maps_on_image(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    size: tuple[int, int] | None,
+    grid: Grid | None,
+    prefix_labels: Sequence[str],
+) -> dict[str, MapsOnImage]:
+    """Return each capture with its patches, by name; a single one has the name "".
+
+    Raises:
+        ValueError: there are no maps, or they have no such patches; there are more prefix labels than tokens before
+            the patches.
+    """
+    maps_by_name = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+    if not maps_by_name:
+        raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(captured) has them")
+    shapes = _grid_shapes(grid, list(maps_by_name))
+    for part in maps_by_name.values():
+        check_drawable(part)
+    placed = {
+        name: MapsOnImage.from_maps(part, size, shapes.get(name), prefix_labels, name)
+        for name, part in maps_by_name.items()
+    }
+    _check_grid(grid, placed)
+    _check_prefix_labels(prefix_labels, placed)
+    return placed
+
+
+def _grid_shapes(grid: Grid | None, names: Sequence[str]) -> dict[str, tuple[int, int] | None]:
+    """Return the rows and columns of patches that are given for each capture.
+
+    Raises:
+        ValueError: `grid` names a capture that does not exist, or has a number below 1.
+    """
+    shapes: dict[str, tuple[int, int] | None] = {**grid} if isinstance(grid, Mapping) else dict.fromkeys(names, grid)
+    if unknown := [name for name in shapes if name not in names]:
+        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, names))}")
+    for shape in filter(None, shapes.values()):
+        at_least(1, **{"grid[0]": shape[0], "grid[1]": shape[1]})
+    return shapes
+
+
+def _check_prefix_labels(labels: Sequence[str], placed: Mapping[str, MapsOnImage]) -> None:
+    """Raise ValueError if there are more labels than tokens before the first patch."""
+    before = max(found.first for one in placed.values() for found in one.grids)
+    if len(labels) > before:
+        raise ValueError(
+            f"prefix_labels has {len(labels)} labels, and {format_count(before, 'token')} "
+            f"precede{'s' * (before == 1)} the first patch"
+        )
+
+
+def _check_comparable(placed: Mapping[str, MapsOnImage]) -> None:
+    """Raise ValueError unless all captures divide the picture into the same cells."""
+    if len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
+        raise ValueError(
+            "these captures divide the picture into different cells, so they cannot be compared cell by cell"
+        )
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:

@@ -10,11 +10,12 @@ from torch import Tensor
 from tfviz.portable.program import serialize_programs
 from tfviz.schema import describe
 from tfviz.view.documents.interact import ResultSpec
-from tfviz.view.draw import AXIS_COUNTS, Drawing
+from tfviz.view.draw import AXIS_COUNTS
 from tfviz.view.instrument.bound_function import REMEDY, BoundFunction
 from tfviz.view.instrument.results import instrument_document, result_specs, squeeze_leading, static_figure
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
+from tfviz.view.result_spec import Drawing
 from tfviz.view.studio.build import examples_spec
 
 if TYPE_CHECKING:

@@ -9,40 +9,43 @@ import numpy
 from torch import Tensor
 
 from tfviz.look.map_arguments import range_labels
+from tfviz.view.documents.interact import DrawingKind
 from tfviz.view.spec import NO_NAMES, Scale, ScaleKind, round_up
 
 STACK_COLOURS = (5, 3, 7, 2, 1, 4)  # of the parts of a stack, as indices of the colour cycle
 
 
 @dataclass(frozen=True)
-class ResultPanel:
-    """A result of an instrument with the specification of its drawing; see `view.draw.Drawing`.
+class Drawing:
+    """Specification of how one result is drawn.
 
     Attributes:
         kind: the name of a function of `view.draw`.
-        title: the title of the panel.
-        values: the numbers, with as many axes as the kind draws.
-        rows, columns: labels of the axes, replaced by numbers if they are not as many as the values.
-        scale: the scale of the colours or lengths.
-        positions: [x, y] of each node of a graph; empty: on a circle.
+        title: the title; empty: the name of the result.
+        rows, columns: labels, or the name of a control that provides them.
+        scale: the kind of colour scale; None: chosen from the numbers.
+        limit: the end of the scale; None: chosen from the numbers.
+        positions: [x, y] of each node of a graph, or the name of a control; empty: on a circle.
+        top: the number of bars to draw, largest first; 0: all, in their order.
         filled: whether the diagonal of a graph's matrix fills its nodes with colour.
-        axes: names of the row and column axes, or of the two coordinates of a plane.
+        axes: names of the row and column axes, or of the horizontal and vertical coordinates of a plane.
+        mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
+        expected: the sign that the number of each bar should have; empty: any.
         ends: the meanings of the smallest and the largest number of the scale.
-        hatched: the meaning of a hatched cell.
+        hatched: the meaning of a hatched cell, whose number is minus infinity.
         unit: the unit of the numbers.
         budget: the largest sum of a stack's parts that fits.
         sentence: a template for the sentence about the result; empty: a sentence made from the numbers.
-        mark: labels of the points or vectors drawn in colour, all others in grey; empty: each in its own colour.
-        expected: the sign that the number of each bar should have; empty: any.
     """
 
-    kind: str
-    title: str
-    values: Tensor
-    rows: Sequence[str]
-    columns: Sequence[str]
-    scale: Scale
-    positions: Sequence[Sequence[float]] = ()
+    kind: DrawingKind
+    title: str = ""
+    rows: str | tuple[str, ...] = ()
+    columns: str | tuple[str, ...] = ()
+    scale: ScaleKind | None = None
+    limit: float | None = None
+    positions: str | tuple[tuple[float, float], ...] = ()
+    top: int = 0
     filled: bool = False
     axes: tuple[str, str] = NO_NAMES
     ends: tuple[str, str] = NO_NAMES
@@ -50,8 +53,24 @@ class ResultPanel:
     unit: str = ""
     budget: float | None = None
     sentence: str = ""
-    mark: Sequence[str] = ()
-    expected: Sequence[float] = ()
+    mark: tuple[str, ...] = ()
+    expected: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResultPanel:
+    """A result of an instrument, or a part of it, with the specification of its drawing.
+
+    Attributes:
+        drawing: how it is drawn; its labels and positions are those that belong to the values of the controls. Labels
+            are replaced by numbers if they are not as many as the values.
+        values: the numbers, with as many axes as the kind draws.
+        scale: the scale of the colours or lengths.
+    """
+
+    drawing: Drawing
+    values: Tensor
+    scale: Scale
 
     @property
     def numbers(self) -> numpy.ndarray:
@@ -62,10 +81,10 @@ class ResultPanel:
         return self.scale.limit
 
     def row_labels(self, count: int) -> list[str]:
-        return labels_or_numbers(self.rows, count)
+        return labels_or_numbers(self.drawing.rows, count)
 
     def column_labels(self, count: int) -> list[str]:
-        return labels_or_numbers(self.columns, count)
+        return labels_or_numbers(self.drawing.columns, count)
 
 
 def labels_or_numbers(labels: Sequence[str], count: int) -> list[str]:

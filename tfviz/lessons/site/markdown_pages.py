@@ -28,7 +28,7 @@ from tfviz.lessons.html_parts import (
     scrolling_table,
     without_tags,
 )
-from tfviz.lessons.notebooks import SITE
+from tfviz.lessons.notebooks import WEBSITE
 
 SOURCES = (
     "README.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md",
@@ -135,8 +135,8 @@ def site_address(url: str, source: Path, clone: Path, linked: set[Path]) -> str:
         FileNotFoundError: the address is a file that does not exist.
     """
     folder = source.parent.relative_to(clone)
-    if url.startswith(SITE):
-        return posixpath.relpath(url.removeprefix(SITE) or "index.html", folder.as_posix())
+    if url.startswith(WEBSITE):
+        return posixpath.relpath(url.removeprefix(WEBSITE) or "index.html", folder.as_posix())
     if re.match(r"[a-z]+:|#", url):
         return url
     path, hash_sign, fragment = url.partition("#")

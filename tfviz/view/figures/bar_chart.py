@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from textwrap import wrap
 from typing import Any
@@ -137,49 +138,124 @@ def bar_table(
     base = None if baseline is None else _are_among(names, [baseline], "a shade").index(True)
     gaps_above = accumulate(_are_among(names, gap_before, "a group of its own"))
     heights = [row + GROUP_GAP * gaps for row, gaps in enumerate(gaps_above)]
-    names, series = _check_series(names, columns, MAX_ROWS)
+    row_names, series = _check_series(names, columns, MAX_ROWS)
     check_positive("limit", limit)
     levels = {name: _levels(references or {}, name) for name in series}
-    for name, of_columns in (references or {}).items():
+    _check_reference_columns(references or {}, series)
+    _check_limit(series, limit)
+    largest = None if limit is None else max(float(column.high.max()) for column in series.values())
+    measures = [
+        _Measure(name, column, levels[name], format_column(column, largest), limit) for name, column in series.items()
+    ]
+    table = _BarTable(title, row_names, heights, are_grey, measures, base)
+    return StaticFigure(table.draw, f"{title}\nhighest {_highest(row_names, series)}")
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """A column of a table of bars.
+
+    Attributes:
+        name: its name.
+        column: its values.
+        levels: reference lines, name -> value.
+        numbers: the text beside each bar.
+        limit: the end of the scale that all columns share; None: the column has its own.
+    """
+
+    name: str
+    column: Spread
+    levels: Mapping[str, float]
+    numbers: list[str]
+    limit: float | None
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The start and the length of the scale."""
+        return _scale(self.column, self.levels.values(), self.limit)
+
+    def number_widths(self, panel_width: float) -> list[float]:
+        """Return the width of each number, as a share of the panel's width in inches."""
+        return [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in self.numbers]
+
+    def axis_length(self, panel_width: float) -> float:
+        """Return the length of the axis that leaves room for the numbers in a panel of this width in inches."""
+        return _axis_length(self.column, self.levels.values(), *self.scale, self.number_widths(panel_width))
+
+    def number_positions(self, panel_width: float, axis_length: float) -> list[float]:
+        """Return where each number begins."""
+        return _number_positions(self.column, self.levels.values(), self.number_widths(panel_width), axis_length)
+
+
+@dataclass(frozen=True)
+class _BarTable:
+    """A table of bars, which `draw` draws.
+
+    Attributes:
+        title: its title.
+        names: of the rows.
+        heights: the y-coordinates of the rows, downwards.
+        are_grey: for each row, whether its bars are grey.
+        measures: the columns.
+        baseline: the row whose range is shaded across all rows.
+    """
+
+    title: str
+    names: list[str]
+    heights: list[float]
+    are_grey: list[bool]
+    measures: list[_Measure]
+    baseline: int | None
+
+    def draw(self) -> Figure:
+        width, panel_width = _table_width(self.names, len(self.measures), self.title)
+        lengths = self._axis_lengths(panel_width)
+        reference_rows = [
+            _reference_rows(measure.levels, length / panel_width) for measure, length in zip(self.measures, lengths)
+        ]
+        lines = max(row + 1 for rows in ({"": -1}, *reference_rows) for row in rows.values())
+        figure = Figure(figsize=(width, 0.27 * (self.heights[-1] + 1) + 0.8 + 0.17 * lines), layout="constrained")
+        panels = figure.subplots(1, len(self.measures), sharey=True, squeeze=False)[0]
+        for axes, measure, length, rows in zip(panels, self.measures, lengths, reference_rows):
+            self._draw_column(axes, measure, panel_width, length)
+            _draw_references(axes, measure.levels, rows, self.heights[-1] + 0.7)
+        panels[0].set_yticks(self.heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in self.names])
+        panels[0].set_ylim(self.heights[-1] + 0.6, -0.6)
+        set_title(figure, self.title)
+        return figure
+
+    def _axis_lengths(self, panel_width: float) -> list[float]:
+        """Return the length of each axis; of measures that share a scale it is that of the longest."""
+        lengths = [measure.axis_length(panel_width) for measure in self.measures]
+        return [own if measure.limit is None else max(lengths) for own, measure in zip(lengths, self.measures)]
+
+    def _draw_column(self, axes: Axes, measure: _Measure, panel_width: float, length: float) -> None:
+        positions = measure.number_positions(panel_width, length)
+        start, _ = measure.scale
+        colours = _bar_colours(self.are_grey)
+        _draw_column(axes, measure.column, self.heights, measure.numbers, positions, colours, start, length)
+        if self.baseline is not None:
+            low, high = (float(end[self.baseline]) for end in (measure.column.low, measure.column.high))
+            axes.axvspan(low, high, color=muted(), alpha=BASELINE_OPACITY, linewidth=0, zorder=0)
+        axes.set_title(_panel_title(measure.name, panel_width, 3), loc="left")
+
+
+def _check_reference_columns(
+    references: Mapping[str, float | Mapping[str, float]], series: Mapping[str, Spread]
+) -> None:
+    """Raise LookupError if a reference line is for a column that does not exist."""
+    for name, of_columns in references.items():
         if isinstance(of_columns, Mapping) and not of_columns.keys() <= series.keys():
             raise LookupError(f"the reference {name!r} is for {list(of_columns)}; the columns are {list(series)}")
+
+
+def _check_limit(series: Mapping[str, Spread], limit: float | None) -> None:
+    """Raise ValueError if a value lies past the end of the scale."""
     for name, column in series.items():
         if limit is not None and column.high.max() > 1.001 * limit:
             raise ValueError(
                 f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: limit is {limit:g}"
             )
-
-    largest = None if limit is None else max(float(column.high.max()) for column in series.values())
-    numbers = {name: format_column(column, largest) for name, column in series.items()}
-
-    def draw() -> Figure:
-        width, panel_width = _table_width(names, len(series), title)
-        colours = _bar_colours(are_grey)
-        scales = {name: _scale(column, levels[name].values(), limit) for name, column in series.items()}
-        widths = {name: [DIGIT_WIDTH_INCHES * len(number) / panel_width for number in numbers[name]] for name in series}
-        lengths = {
-            name: _axis_length(column, levels[name].values(), *scales[name], widths[name])
-            for name, column in series.items()
-        }
-        lengths = lengths if limit is None else dict.fromkeys(lengths, max(lengths.values()))
-        named = {name: _reference_rows(levels[name], lengths[name] / panel_width) for name in series}
-        lines = max(row + 1 for rows in ({"": -1}, *named.values()) for row in rows.values())
-        figure = Figure(figsize=(width, 0.27 * (heights[-1] + 1) + 0.8 + 0.17 * lines), layout="constrained")
-        panels = figure.subplots(1, len(series), sharey=True, squeeze=False)[0]
-        for axes, (name, column) in zip(panels, series.items()):
-            positions = _number_positions(column, levels[name].values(), widths[name], lengths[name])
-            _draw_column(axes, column, heights, numbers[name], positions, colours, scales[name][0], lengths[name])
-            _draw_references(axes, levels[name], named[name], heights[-1] + 0.7)
-            if base is not None:
-                shade: Any = {"color": muted(), "alpha": BASELINE_OPACITY, "linewidth": 0, "zorder": 0}
-                axes.axvspan(float(column.low[base]), float(column.high[base]), **shade)
-            axes.set_title(_panel_title(name, panel_width, 3), loc="left")
-        panels[0].set_yticks(heights, [shorten(drawable(name), MAX_NAME_LENGTH) for name in names])
-        panels[0].set_ylim(heights[-1] + 0.6, -0.6)
-        set_title(figure, title)
-        return figure
-
-    return StaticFigure(draw, f"{title}\nhighest {_highest(names, series)}")
 
 
 def _bar_step(labels: Sequence[str]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -12,6 +12,7 @@ from typing import NamedTuple
 COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
 PORT_GAP = 14.0  # points between the ends of edges at one side of a box
 VERTICAL_POINTS = 8.0  # a piece of an edge that leans no further is made vertical
+BEND_WIDTH = 6.0  # points that an edge takes where it passes a layer
 PART_GAP = 48.0  # points between unconnected parts, drawn side by side
 SWEEP_COUNT = 12
 SETTLED_POINTS = 0.5  # the layout stops when no box moves further, since smaller moves are invisible
@@ -45,77 +46,134 @@ class GraphLayout:
     edges: list[list[Point]]
 
 
+class Edge(NamedTuple):
+    """An edge from parent to child, by the indices of its nodes.
+
+    Attributes:
+        parent: the box where it begins.
+        bends: a node in each layer that it passes, from above.
+        child: the box where it ends.
+    """
+
+    parent: int
+    bends: list[int]
+    child: int
+
+
+@dataclass(frozen=True)
+class LayeredGraph:
+    """A graph whose edges join neighbouring layers, since long edges bend at a node in each layer that they pass.
+
+    Attributes:
+        nodes: the sizes of all nodes, first the boxes, then the bends.
+        layer_of: the layer of each node.
+        above: the neighbours of each node in the layer above.
+        edges: all edges.
+    """
+
+    nodes: list[Box]
+    layer_of: list[int]
+    above: list[list[int]]
+    edges: list[Edge]
+
+    @classmethod
+    def from_parents(cls, boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> LayeredGraph:
+        """Return the graph of boxes whose parents are given, with bends in its long edges."""
+        graph = cls(list(boxes), _layers(parents), [[] for _ in boxes], [])
+        for child, node_parents in enumerate(parents):
+            for parent in node_parents:
+                graph._add_edge(parent, child)
+        return graph
+
+    def _add_edge(self, parent: int, child: int) -> None:
+        bends: list[int] = []
+        for layer in range(self.layer_of[parent] + 1, self.layer_of[child]):
+            self.above.append([bends[-1] if bends else parent])
+            self.layer_of.append(layer)
+            self.nodes.append(Box(BEND_WIDTH, 0.0))
+            bends.append(len(self.nodes) - 1)
+        self.above[child].append(bends[-1] if bends else parent)
+        self.edges.append(Edge(parent, bends, child))
+
+
 def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> GraphLayout:
     """Return a layout with each box below its parents; a box without parents is one layer above its first child.
+
+    The steps are those of Sugiyama: layers, bends in long edges, the order within each layer, and coordinates.
 
     Args:
         boxes: the sizes of the boxes.
         parents: for each box, the indices of its parents, which are smaller than its own index.
     """
-    layer_of = _layers(parents)
-    nodes, chains = list(boxes), []
-    above: list[list[int]] = [[] for _ in boxes]  # for each node, its neighbours in the layer above
-    for child, node_parents in enumerate(parents):
-        for parent in node_parents:
-            chain = [parent]
-            for layer in range(layer_of[parent] + 1, layer_of[child]):  # a bend in each layer that the edge passes
-                nodes.append(Box(6.0, 0.0))
-                layer_of.append(layer)
-                above.append([chain[-1]])
-                chain.append(len(nodes) - 1)
-            above[child].append(chain[-1])
-            chains.append([*chain, child])
-    layers = _in_reading_order(_ordered(layer_of, above), len(boxes))
-    x = _columns(layers, nodes, chains, _main_links(parents))
-    left = min(x[node] - box.width / 2 for node, box in enumerate(nodes)) - MARGIN
-    right = max(x[node] + box.width / 2 for node, box in enumerate(nodes)) + MARGIN
-    heights = [max(nodes[node].height for node in layer) for layer in layers]
+    graph = LayeredGraph.from_parents(boxes, parents)
+    layers = _in_reading_order(_ordered(graph.layer_of, graph.above), len(boxes))
+    x = _columns(layers, graph.nodes, graph.edges, _main_links(parents))
+    return _placed(graph, layers, x, len(boxes))
+
+
+def _placed(graph: LayeredGraph, layers: Sequence[Sequence[int]], x: Sequence[float], boxes: int) -> GraphLayout:
+    """Return the layout of a graph whose first nodes are the boxes, from its layers and x-coordinates."""
+    left = min(middle - node.width / 2 for middle, node in zip(x, graph.nodes)) - MARGIN
+    right = max(middle + node.width / 2 for middle, node in zip(x, graph.nodes)) + MARGIN
+    heights = [max(graph.nodes[node].height for node in layer) for layer in layers]
     y = [MARGIN + sum(heights[:layer]) + layer * LAYER_GAP for layer in range(len(layers))]
-    tops = [(x[node] - left, y[layer]) for node, layer in enumerate(layer_of)]
-    edges = []
-    for first, *bends, last in chains:
-        points = [(tops[first][0], tops[first][1] + nodes[first].height)]
-        for bend in bends:
-            points += [tops[bend], (tops[bend][0], tops[bend][1] + heights[layer_of[bend]])]
-        edges.append([*points, tops[last]])
-    edges = _with_ports(edges, [(first, last) for first, *_, last in chains], boxes)
-    return GraphLayout(right - left, y[-1] + heights[-1] + MARGIN, tops[: len(boxes)], edges)
+    tops = [(middle - left, y[layer]) for middle, layer in zip(x, graph.layer_of)]
+
+    def points(edge: Edge) -> list[Point]:
+        start_x, start_y = tops[edge.parent]
+        passed = [
+            point
+            for bend in edge.bends
+            for point in (tops[bend], (tops[bend][0], tops[bend][1] + heights[graph.layer_of[bend]]))
+        ]
+        return [(start_x, start_y + graph.nodes[edge.parent].height), *passed, tops[edge.child]]
+
+    height = y[-1] + heights[-1] + MARGIN
+    lines = _with_ports([points(edge) for edge in graph.edges], graph.edges, graph.nodes[:boxes])
+    return GraphLayout(right - left, height, tops[:boxes], lines)
 
 
-def _with_ports(
-    edges: Sequence[list[Point]], ends: Sequence[tuple[int, int]], boxes: Sequence[Box]
-) -> list[list[Point]]:
-    """Return the edges with nearly vertical pieces made vertical, and with places of their own at each box.
+def _with_ports(lines: Sequence[list[Point]], edges: Sequence[Edge], boxes: Sequence[Box]) -> list[list[Point]]:
+    """Return the edges' points with nearly vertical pieces made vertical, and with ends side by side at each box.
 
-    At the lower side of its parent and the upper side of its child, a vertical edge keeps its place, and those that
-    come from the left or go to the left are to the left of it, the furthest outermost; likewise at the right.
+    At the lower side of its parent and the upper side of its child, a vertical edge keeps its end, and those that
+    come from the left or go to the left end to the left of it, the furthest outermost; likewise at the right.
 
     Args:
-        edges: the points of each edge.
-        ends: the parent and the child of each edge.
+        lines: the points of each edge.
+        edges: the edges.
         boxes: the sizes of the boxes.
     """
-    moved = [list(edge) for edge in edges]
-    for side, (end, beside) in enumerate(((0, 1), (-1, -2))):  # where edges leave a box, where they enter one
-        for box in range(len(boxes)):
-            leaning = [
-                (edges[at][beside][0] - edges[at][end][0], at)
-                for at, pair in enumerate(ends)
-                if pair[side] == box and abs(edges[at][beside][0] - edges[at][end][0]) > VERTICAL_POINTS
-            ]
-            straight = sum(pair[side] == box for pair in ends) > len(leaning)
-            for sign in (-1, 1):
-                group = sorted((abs(lean), at) for lean, at in leaning if lean * sign > 0)
-                alone = not straight and len(group) == len(leaning) == 1
-                gap = min(PORT_GAP, (boxes[box].width / 2 - 8) / max(1, len(group)))
-                for place, (_, at) in enumerate(group, 0 if alone else 1):
-                    x, y = edges[at][end]
-                    moved[at][end] = (x + sign * gap * place, y)
-    for edge in moved:
-        for at in range(1, len(edge)):
-            if abs(edge[at][0] - edge[at - 1][0]) <= VERTICAL_POINTS:
-                edge[at] = (edge[at - 1][0], edge[at][1])
+    moved = [list(line) for line in lines]
+    for end, beside, boxes_of in ((0, 1, [edge.parent for edge in edges]), (-1, -2, [edge.child for edge in edges])):
+        for box, size in enumerate(boxes):
+            leans = {at: lines[at][beside][0] - lines[at][end][0] for at, of in enumerate(boxes_of) if of == box}
+            for at, shift in _port_shifts(leans, size.width).items():
+                x, y = lines[at][end]
+                moved[at][end] = (x + shift, y)
+    for line in moved:
+        for at in range(1, len(line)):
+            if abs(line[at][0] - line[at - 1][0]) <= VERTICAL_POINTS:
+                line[at] = (line[at - 1][0], line[at][1])
     return moved
+
+
+def _port_shifts(leans: Mapping[int, float], width: float) -> dict[int, float]:
+    """Return how far to move the end of each leaning edge from the middle of its box, in points.
+
+    Args:
+        leans: for each edge at this side of the box, how far it goes to the right, negative to the left.
+        width: of the box.
+    """
+    leaning = {at: lean for at, lean in leans.items() if abs(lean) > VERTICAL_POINTS}
+    if len(leans) == 1:
+        return {}  # the only edge ends in the middle
+    shifts = {}
+    for sign in (-1, 1):
+        group = sorted((abs(lean), at) for at, lean in leaning.items() if lean * sign > 0)
+        gap = min(PORT_GAP, (width / 2 - 8) / max(1, len(group)))
+        shifts.update({at: sign * gap * rank for rank, (_, at) in enumerate(group, 1)})
+    return shifts
 
 
 def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
@@ -164,22 +222,23 @@ def _main_links(parents: Sequence[Sequence[int]]) -> set[tuple[int, int]]:
     ancestors: list[set[int]] = []
     for node_parents in parents:
         ancestors.append(set(node_parents).union(*(ancestors[parent] for parent in node_parents)))
-    main: dict[int, int] = {}
+
+    def are_parallel(parent: int, other: int) -> bool:
+        descends = parent in ancestors[other] or other in ancestors[parent]
+        return parent != other and not descends and bool(ancestors[parent] & ancestors[other])
+
+    child_of: dict[int, int] = {}
     for child, node_parents in enumerate(parents):
         streams = [parent for parent in node_parents if parents[parent] or uses[parent] > 1] or node_parents[:1]
-        for first in streams[:1]:
-            alike = [
-                other for other in streams
-                if first not in ancestors[other] | {other} and other not in ancestors[first]
-                and ancestors[first] & ancestors[other]
-            ]  # fmt: skip
-            if not alike and (len(node_parents) > 1 or uses[first] == 1):
-                main[first] = child
-    return set(main.items())
+        has_parallel_parents = any(are_parallel(streams[0], other) for other in streams[1:])
+        is_own_line = len(node_parents) > 1 or all(uses[parent] == 1 for parent in node_parents)
+        if streams and is_own_line and not has_parallel_parents:
+            child_of[streams[0]] = child
+    return set(child_of.items())
 
 
 def _columns(
-    layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]], main: set[tuple[int, int]]
+    layers: list[list[int]], nodes: Sequence[Box], edges: Sequence[Edge], main: set[tuple[int, int]]
 ) -> list[float]:
     """Return the x-coordinate of each node: near the mean of its neighbours, in the order of its layer.
 
@@ -190,17 +249,17 @@ def _columns(
     for layer in layers:
         _separate(layer, [0.0] * len(layer), [1] * len(layer), nodes, x)
     for straight in (set[tuple[int, int]](), main):
-        _settle(layers, nodes, _links(len(nodes), chains, straight), x)
-    _straighten(_vertical_groups(chains, main), layers, nodes, x)
-    _join_parts(nodes, chains, x)
+        _settle(layers, nodes, _links(len(nodes), edges, straight), x)
+    _straighten(_vertical_groups(edges, main), layers, nodes, x)
+    _join_parts(nodes, edges, x)
     return x
 
 
-def _vertical_groups(chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
+def _vertical_groups(edges: Sequence[Edge], main: set[tuple[int, int]]) -> list[list[int]]:
     """Return the groups of nodes to align vertically: those that main links join, and the bends of each other edge."""
     groups: list[set[int]] = []
-    for chain in chains:
-        group = set(chain if (chain[0], chain[-1]) in main else chain[1:-1])
+    for parent, bends, child in edges:
+        group = {parent, *bends, child} if (parent, child) in main else set(bends)
         joined = [other for other in groups if other & group]
         groups = [other for other in groups if not other & group] + [group.union(*joined)]
     return [sorted(group) for group in sorted(groups, key=len, reverse=True) if len(group) > 1]
@@ -232,11 +291,11 @@ def _straighten(
             x[node] = column
 
 
-def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[float]) -> None:
+def _join_parts(nodes: Sequence[Box], edges: Sequence[Edge], x: list[float]) -> None:
     """Move unconnected parts of the graph next to each other, by changing `x`."""
     part_of = list(range(len(nodes)))
-    for chain in chains:
-        joined = {part_of[node] for node in chain}
+    for edge in edges:
+        joined = {part_of[node] for node in (edge.parent, *edge.bends, edge.child)}
         part_of = [min(joined) if part in joined else part for part in part_of]
     parts = [[node for node, part in enumerate(part_of) if part == name] for name in sorted(set(part_of))]
     end = None
@@ -248,10 +307,10 @@ def _join_parts(nodes: Sequence[Box], chains: Sequence[Sequence[int]], x: list[f
         end = max(x[node] + nodes[node].width / 2 for node in part)
 
 
-def _links(count: int, chains: Sequence[Sequence[int]], main: set[tuple[int, int]]) -> list[list[int]]:
+def _links(count: int, edges: Sequence[Edge], main: set[tuple[int, int]]) -> list[list[int]]:
     """Return the neighbours of each node; a neighbour whose link has weight w occurs w times."""
     linked: list[list[int]] = [[] for _ in range(count)]
-    for first, *bends, last in chains:
+    for first, bends, last in edges:
         weight = MAIN_WEIGHT if (first, last) in main else 1
         linked[first] += weight * [last if weight > 1 else bends[0] if bends else last]
         linked[last] += weight * [first if weight > 1 else bends[-1] if bends else first]

@@ -44,7 +44,7 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
     def draw() -> Figure:
         return layout.draw(statement, settings, note, scale_legends(panels))
 
-    tokens = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
+    tokens = [f"{panel.drawing.title or panel.drawing.kind}: {_summary(panel)}" for panel in panels]
     return StaticFigure(
         draw, "\n".join([title, "; ".join(line), *tokens, *(text for text in (statement, note) if text)])
     )
@@ -57,7 +57,7 @@ class _Layout:
         self.panels = panels
         self.title = title
         self.stated = stated_cells(panels)
-        self.sizes = [PANEL_SIZES[panel.kind](panel) for panel in panels]  # width and height of each
+        self.sizes = [PANEL_SIZES[panel.drawing.kind](panel) for panel in panels]  # width and height of each
         self.columns = _stacks(panels, [height for _, height in self.sizes])
         self.widths = [max(self.sizes[i][0] for i in column) for column in self.columns]
         self.heights = [sum(self.sizes[i][1] for i in column) for column in self.columns]
@@ -163,7 +163,7 @@ def _stacks(panels: Sequence[ResultPanel], heights: Sequence[float]) -> list[lis
     tallest, stacks = max(heights), [[0]]
     for i in range(1, len(panels)):
         stack = stacks[-1]
-        numbers = panels[i].kind == panels[stack[0]].kind == "number"
+        numbers = panels[i].drawing.kind == panels[stack[0]].drawing.kind == "number"
         if numbers and sum(heights[j] for j in stack) + heights[i] <= MAX_STACK_RATIO * tallest:
             stack.append(i)
         else:
@@ -212,13 +212,13 @@ def _summary(panel: ResultPanel) -> str:
         return ", ".join(
             f"{word!r} {format_number(value)}" for word, value in zip(panel.row_labels(len(values)), values)
         )
-    if panel.kind in ("arrows", "dots") and len(values) <= 12:
+    if panel.drawing.kind in ("arrows", "dots") and len(values) <= 12:
         tokens = panel.row_labels(len(values))
         return ", ".join(f"{word!r} ({format_number(x)}, {format_number(y)})" for word, (x, y) in zip(tokens, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
     tokens = [panel.row_labels(values.shape[0])[at[0]]]
     if values.ndim == 2:
-        labels = panel.row_labels if panel.kind == "graph" else panel.column_labels
+        labels = panel.row_labels if panel.drawing.kind == "graph" else panel.column_labels
         tokens.append(labels(values.shape[1])[at[1]])
     low, high = format_number(finite.min()), format_number(finite.max())
     return f"{shape}, from {low} to {high} ({' → '.join(map(repr, tokens))})"

@@ -36,8 +36,9 @@ def scale_legends(panels: Sequence[ResultPanel]) -> list[ScaleLegend]:
     """Return a legend for each scale whose ends or hatched cells have a meaning."""
     groups: dict[tuple[Scale, tuple[str, str], str], list[ResultPanel]] = {}
     for panel in panels:
-        if panel.kind != "bars" and (panel.ends != NO_NAMES or panel.hatched):  # those of bars stand above them
-            groups.setdefault((panel.scale, panel.ends, panel.hatched), []).append(panel)
+        drawing = panel.drawing
+        if drawing.kind != "bars" and (drawing.ends != NO_NAMES or drawing.hatched):  # those of bars stand above them
+            groups.setdefault((panel.scale, drawing.ends, drawing.hatched), []).append(panel)
     return [_key(*group, members) for group, members in groups.items()]
 
 

@@ -48,12 +48,12 @@ def dots(axes: Axes, panel: ResultPanel) -> None:
 def graph(axes: Axes, panel: ResultPanel) -> None:
     """Draw nodes and an edge for each number in [from, to], thicker for larger ones, vermillion for negative ones.
 
-    Edges below 2% of the limit are omitted. If `panel.filled`, the numbers on the diagonal colour the nodes as in a
-    grid; otherwise they are drawn as loops.
+    Edges below 2% of the limit are omitted. If the drawing is filled, the numbers on the diagonal colour the nodes as
+    in a grid; otherwise they are drawn as loops.
     """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
-    points = numpy.array(panel.positions) if len(panel.positions) == count else circle(count)
+    points = numpy.array(panel.drawing.positions) if len(panel.drawing.positions) == count else circle(count)
     half_width = 1.25 * max(float(abs(points).max(initial=0.0)), 1e-9)
     axes.set(xlim=(-half_width, half_width), ylim=(-half_width, half_width), xticks=[], yticks=[], aspect="equal")
     axes.grid(False)
@@ -64,7 +64,7 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
             if share < 0.02:
                 continue
             ink: dict[str, Any] = {"color": "C6" if weights[start, end] < 0 else "C5", "alpha": 0.2 + 0.8 * share}
-            if start == end and panel.filled:
+            if start == end and panel.drawing.filled:
                 continue
             if start == end:
                 centre = points[start] + [0, 0.11 * half_width]
@@ -77,7 +77,7 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
     for node, ((x, y), name) in enumerate(zip(points, tick_labels(panel.row_labels(count)))):
         box = {"facecolor": page, "edgecolor": muted(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         own, ink = weights[node, node], matplotlib.rcParams["text.color"]
-        if panel.filled and abs(own) / limit >= 0.02:  # False for NaN
+        if panel.drawing.filled and abs(own) / limit >= 0.02:  # False for NaN
             diverging = Scale("diverging" if own < 0 else "linear", limit)
             face = colormap(diverging)(norm(diverging)(float(own)))
             box, ink = {**box, "facecolor": face}, contrasting_colour(face)
@@ -98,15 +98,15 @@ def colour(at: int) -> int:
 def _colour_of(panel: ResultPanel, at: int) -> str:
     """Return the colour of a point: with marked ones, the marked alone have colours, which begin with the first."""
     names = panel.row_labels(len(panel.values))
-    if panel.mark and names[at] not in panel.mark:
+    if panel.drawing.mark and names[at] not in panel.drawing.mark:
         return muted()
-    return f"C{colour(sum(name in panel.mark for name in names[:at]) if panel.mark else at)}"
+    return f"C{colour(sum(name in panel.drawing.mark for name in names[:at]) if panel.drawing.mark else at)}"
 
 
 def lowest(panel: ResultPanel) -> float:
     """Return the lowest coordinate of a plane: 0 for dots without negative coordinates, otherwise -limit."""
     numbers = panel.numbers
-    return 0.0 if panel.kind == "dots" and (numbers[numpy.isfinite(numbers)] >= 0).all() else -panel.limit
+    return 0.0 if panel.drawing.kind == "dots" and (numbers[numpy.isfinite(numbers)] >= 0).all() else -panel.limit
 
 
 def _plane(axes: Axes, panel: ResultPanel) -> None:
@@ -114,7 +114,7 @@ def _plane(axes: Axes, panel: ResultPanel) -> None:
     axes.set(xlim=(low, limit), ylim=(low, limit), aspect="equal")
     axes.set_xticks([low, (low + limit) / 2, limit])
     axes.set_yticks([(low + limit) / 2, limit])  # the corner's number stands below it
-    axes.set(xlabel=drawable(panel.axes[0]), ylabel=drawable(panel.axes[1]))
+    axes.set(xlabel=drawable(panel.drawing.axes[0]), ylabel=drawable(panel.drawing.axes[1]))
     line = {"color": matplotlib.rcParams["axes.edgecolor"], "linewidth": 0.8, "zorder": 0}
     axes.axhline(0, **line)
     axes.axvline(0, **line)

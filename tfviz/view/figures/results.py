@@ -48,18 +48,18 @@ def draw_result(axes: Axes, panel: ResultPanel, width: float, stated: tuple[int,
         width: the width of the panel, in inches.
         stated: row and column of the number to mark, because the sentence about the results names it.
     """
-    RENDERERS[panel.kind](axes, panel)
+    RENDERERS[panel.drawing.kind](axes, panel)
     if stated is not None:
         _mark(axes, panel, *stated)
-    axes.set_title(shorten(drawable(panel.title), max(12, int(13 * width))), loc="left", pad=4)
-    if aspect_ratio := ASPECT_RATIOS.get(panel.kind):
+    axes.set_title(shorten(drawable(panel.drawing.title), max(12, int(13 * width))), loc="left", pad=4)
+    if aspect_ratio := ASPECT_RATIOS.get(panel.drawing.kind):
         axes.set_box_aspect(aspect_ratio(panel))
     axes.set_anchor("NW")
 
 
 def _mark(axes: Axes, panel: ResultPanel, row: int, column: int) -> None:
     """Mark a number: outline its cell, set its bar's name and number in bold, or put a dot on its line."""
-    if panel.kind == "grid" and min(panel.values.shape) > 1:
+    if panel.drawing.kind == "grid" and min(panel.values.shape) > 1:
         outline: dict[str, Any] = {
             "fill": False,
             "clip_on": False,
@@ -67,10 +67,10 @@ def _mark(axes: Axes, panel: ResultPanel, row: int, column: int) -> None:
             "linewidth": 1.5,
         }
         axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, **outline))
-    elif panel.kind == "bars" and len(panel.values) <= MAX_NAMED_BARS:
+    elif panel.drawing.kind == "bars" and len(panel.values) <= MAX_NAMED_BARS:
         for text in (axes.get_yticklabels()[row], axes.texts[row]):
             text.set_fontweight("bold")
-    elif panel.kind == "lines":
+    elif panel.drawing.kind == "lines":
         height = float(numpy.atleast_2d(panel.numbers)[row, column])
         axes.plot([column], [height], "o", markersize=5, color=f"C{(row + 5) % 8}")
 
@@ -80,11 +80,11 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
     values, (rows, columns) = panel.values.float(), panel.values.shape
     spec = Heatmap(
         values.nan_to_num(0.0, posinf=math.inf, neginf=0.0),
-        Axis(panel.axes[0], panel.row_labels(rows)),
-        Axis(panel.axes[1], panel.column_labels(columns)),
+        Axis(panel.drawing.axes[0], panel.row_labels(rows)),
+        Axis(panel.drawing.axes[1], panel.column_labels(columns)),
         panel.scale,
         allowed=~(values.isnan() | (values == -math.inf)),
-        numbered=is_numbered(rows, columns) and not (panel.ends != NO_NAMES and is_binary(panel.numbers)),
+        numbered=is_numbered(rows, columns) and not (panel.drawing.ends != NO_NAMES and is_binary(panel.numbers)),
     )
     image = draw_heatmap(axes, spec, labels=(24, 24))
     if is_numbered(rows, columns) and not spec.numbered:  # lines separate neighbours of the same shade
@@ -94,38 +94,38 @@ def _draw_grid(axes: Axes, panel: ResultPanel) -> None:
     if max(map(len, tick_labels(spec.columns.labels)), default=0) <= MAX_LEVEL_LENGTH and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
     shades = len(values[values.isfinite()].unique())
-    if panel.ends == NO_NAMES and not spec.numbered and shades > MAX_SHADES_WITHOUT_COLOUR_BAR:
+    if panel.drawing.ends == NO_NAMES and not spec.numbered and shades > MAX_SHADES_WITHOUT_COLOUR_BAR:
         draw_colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
 
 
 def _draw_bars(axes: Axes, panel: ResultPanel) -> None:
     """Draw a bar for each number; one that does not point to its expected side is hollow and has a ✗."""
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
-    as_expected = values * numpy.array(panel.expected or numpy.sign(values)) > 0
+    as_expected = values * numpy.array(panel.drawing.expected or numpy.sign(values)) > 0
     colours = [negative_colour() if value < 0 else prediction_colour() for value in values]
     fills = [colour if filled else "none" for colour, filled in zip(colours, as_expected)]
     edges = ["none" if filled else colour for colour, filled in zip(colours, as_expected)]
     rows = numpy.arange(len(values))
     axes.barh(rows, values, height=BAR_HEIGHT, linewidth=1, edgecolor=edges, color=fills)
-    if panel.expected:
-        sides = panel.limit * numpy.sign(panel.expected)
+    if panel.drawing.expected:
+        sides = panel.limit * numpy.sign(panel.drawing.expected)
         axes.barh(rows, sides, height=BAR_HEIGHT, color=matplotlib.rcParams["grid.color"], zorder=-1)
     if len(values) <= MAX_NAMED_BARS:
         _write_bar_numbers(axes, panel, values, as_expected)
-    for end, side in zip(panel.ends, (-1, 1)):
+    for end, side in zip(panel.drawing.ends, (-1, 1)):
         text = f"← {end}" if side < 0 else f"{end} →"
         look: Any = {"fontsize": 8, "color": muted(), "ha": "left" if side > 0 else "right", "va": "center"}
         axes.annotate(text if end else "", (0, ENDS_ROW), (4 * side, 0), textcoords="offset points", **look)
-    _style_bar_axes(axes, panel, signed=bool((values < 0).any() or panel.expected))
+    _style_bar_axes(axes, panel, signed=bool((values < 0).any() or panel.drawing.expected))
 
 
 def _write_bar_numbers(axes: Axes, panel: ResultPanel, values: numpy.ndarray, as_expected: numpy.ndarray) -> None:
     """Write the number of each bar beyond its end, with a sign if a side is expected."""
     for row, text in enumerate(format_aligned(panel.numbers.tolist())):
-        verdict = (" ✓" if as_expected[row] else " ✗") if panel.expected else ""
+        verdict = (" ✓" if as_expected[row] else " ✗") if panel.drawing.expected else ""
         is_left = panel.numbers[row] < 0
         axes.annotate(
-            text + unit_suffix(panel.unit) + verdict, (values[row], row), (-3 if is_left else 3, 0),
+            text + unit_suffix(panel.drawing.unit) + verdict, (values[row], row), (-3 if is_left else 3, 0),
             textcoords="offset points", va="center", ha="right" if is_left else "left", fontsize=8,
         )  # fmt: skip
 
@@ -148,7 +148,7 @@ def _style_bar_axes(axes: Axes, panel: ResultPanel, signed: bool) -> None:
 def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     table = numpy.atleast_2d(panel.numbers)
     cols = panel.column_labels(table.shape[1])
-    names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.rows else [""]
+    names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.drawing.rows else [""]
     for at, series in enumerate(table):
         covers = any(_coincide(series, earlier, numpy.nanmax(numpy.abs(table), initial=0.0)) for earlier in table[:at])
         style: Any = {"linestyle": (0, (4, 4))} if covers else {}  # the line below shows in the gaps
@@ -161,8 +161,8 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     most = len(cols) if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else max(2, 40 / (1.5 + max(map(len, names))))
     shown = ticks(names, most)
     axes.set_xticks(list(shown), list(shown.values()))
-    vertical = " in ".join(filter(None, (panel.axes[0], panel.unit))) if panel.axes[0] else panel.unit
-    axes.set(ylabel=drawable(vertical), xlabel=drawable(panel.axes[1]))
+    vertical, horizontal = panel.drawing.axes
+    axes.set(ylabel=drawable(" in ".join(filter(None, (vertical, panel.drawing.unit)))), xlabel=drawable(horizontal))
 
 
 def _coincide(series: numpy.ndarray, other: numpy.ndarray, largest: float) -> bool:
@@ -193,7 +193,7 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0).clip(0)
     names = [shorten(drawable(name), 24) for name in panel.row_labels(len(values))]
     total = float(values.sum())
-    end = stack_end(total, panel.budget)
+    end = stack_end(total, panel.drawing.budget)
     rows = len(values)
     axes.set(xlim=(0, end), ylim=(rows + 1.2, -1.9))
     axes.axis("off")
@@ -206,14 +206,14 @@ def _draw_stack(axes: Axes, panel: ResultPanel) -> None:
         axes.text(0.035 * end, at + 1.3, f"{name}  {_with_unit(value, panel)}{share}", va="center", fontsize=9)
         left += value
     axes.text(0, -1.75, stack_answer(panel), fontsize=14, fontweight="bold", va="top")
-    if panel.budget is not None:
-        axes.plot([panel.budget] * 2, [-0.75, 0.75], color=matplotlib.rcParams["text.color"], linewidth=1.5)
-        axes.annotate(_with_unit(panel.budget, panel), (panel.budget, -0.6), (4, 0), textcoords="offset points",
+    if (budget := panel.drawing.budget) is not None:
+        axes.plot([budget] * 2, [-0.75, 0.75], color=matplotlib.rcParams["text.color"], linewidth=1.5)
+        axes.annotate(_with_unit(budget, panel), (budget, -0.6), (4, 0), textcoords="offset points",
                       fontsize=8, va="center", color=muted())  # fmt: skip
 
 
 def _with_unit(value: float, panel: ResultPanel) -> str:
-    return format_number(value) + unit_suffix(panel.unit)
+    return format_number(value) + unit_suffix(panel.drawing.unit)
 
 
 def _draw_words(axes: Axes, panel: ResultPanel) -> None:
@@ -252,13 +252,13 @@ def _draw_number(axes: Axes, panel: ResultPanel) -> None:
 
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
-    named = [0.16 * bool(name) for name in panel.axes]
+    named = [0.16 * bool(name) for name in panel.drawing.axes]
     is_small = is_numbered(rows, cols)
     cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, cols)))
     labels = 0.075 * max(map(len, tick_labels(panel.row_labels(rows))), default=1)
     above = 0.075 * max(map(len, tick_labels(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (is_small and above <= 0.075 * MAX_LEVEL_LENGTH) else above
-    width = min(7.0, max(0.9, cell * cols)) + labels + (0.2 if is_small or panel.ends != NO_NAMES else 0.7)
+    width = min(7.0, max(0.9, cell * cols)) + labels + (0.2 if is_small or panel.drawing.ends != NO_NAMES else 0.7)
     height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if is_small else cell * rows)) + above + 0.35
     return width + named[0], height + named[1]
 
@@ -276,13 +276,13 @@ def _steps_width(panel: ResultPanel) -> float:
 
 def _names_width(panel: ResultPanel) -> float:
     """Return the width of line names beside the lines, in inches."""
-    names = panel.rows if len(panel.rows) <= 8 else ()
+    names = panel.drawing.rows if len(panel.drawing.rows) <= 8 else ()
     return 0.075 * max((len(shorten(drawable(name), 18)) for name in names), default=0)
 
 
 def _bar_rows(panel: ResultPanel) -> int:
     """Return the number of bars, and one more if a row above them states what the sides of 0 mean."""
-    return len(panel.values) + (panel.ends != NO_NAMES)
+    return len(panel.values) + (panel.drawing.ends != NO_NAMES)
 
 
 def _bars_width(panel: ResultPanel) -> float:
@@ -308,13 +308,13 @@ PANEL_SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "grid": _grid_size,
     "bars": lambda panel: (_bars_width(panel), min(6.0, 0.22 * _bar_rows(panel)) + 0.4),
     "lines": lambda panel: (
-        _lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel) + 0.16 * bool(panel.axes[1])
+        _lines_width(panel) + _names_width(panel), 0.6 * _lines_width(panel) + 0.16 * bool(panel.drawing.axes[1])
     ),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),
     "words": lambda panel: (max(1.2, _word_positions(panel)[2] + 0.1), 0.26 * _word_positions(panel)[1] + 0.4),
-    "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.7),
+    "number": lambda panel: (max(1.4, 0.1 * len(panel.drawing.title)), 0.7),
     "stack": lambda panel: (STACK_INCHES + 0.2, 0.22 * len(panel.values) + 1.1),
 }  # fmt: skip
 RENDERERS: dict[str, Callable[[Axes, ResultPanel], Any]] = {

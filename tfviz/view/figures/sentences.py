@@ -65,7 +65,7 @@ def sentences(panels: Sequence[ResultPanel]) -> str:
 
 def _chosen(panels: Sequence[ResultPanel]) -> dict[int, str]:
     """Return the sentence about each result that has one, by the index of the result."""
-    custom = {at: filled(panel) for at, panel in enumerate(panels) if panel.sentence}
+    custom = {at: filled(panel) for at, panel in enumerate(panels) if panel.drawing.sentence}
     automatic = {at: text for at, panel in enumerate(panels) if (text := default_sentence(panel))}
     return custom or dict(list(automatic.items())[:MAX_DEFAULT_SENTENCES])
 
@@ -80,7 +80,8 @@ def stated_cells(panels: Sequence[ResultPanel]) -> list[tuple[int, int] | None]:
 
 
 def _stated_cell(panel: ResultPanel) -> tuple[int, int] | None:
-    if panel.kind not in MARKED_KINDS or (panel.sentence and not NAMES_A_CELL.search(panel.sentence)):
+    sentence = panel.drawing.sentence
+    if panel.drawing.kind not in MARKED_KINDS or (sentence and not NAMES_A_CELL.search(sentence)):
         return None
     values = panel.numbers
     if not numpy.isfinite(values).any():
@@ -89,7 +90,7 @@ def _stated_cell(panel: ResultPanel) -> tuple[int, int] | None:
     row, column = _chosen_cell(panel, table)
     if (table == table[row, column]).sum() > 1:
         return None
-    return (column, 0) if panel.kind == "bars" else (row, column)
+    return (column, 0) if panel.drawing.kind == "bars" else (row, column)
 
 
 def filled(panel: ResultPanel) -> str:
@@ -99,7 +100,7 @@ def filled(panel: ResultPanel) -> str:
     """
     if not (known := facts(panel)):
         return ""
-    parts = re.split(r"(?<=[.?!]) ", panel.sentence)
+    parts = re.split(r"(?<=[.?!]) ", panel.drawing.sentence)
     if known.get("second") == "none":
         parts = [part for part in parts if "{second" not in part] or parts
     return re.sub(r"\{(\w+)\}", lambda found: known[found[1]], " ".join(parts))
@@ -108,18 +109,18 @@ def filled(panel: ResultPanel) -> str:
 def default_sentence(panel: ResultPanel) -> str:
     """Return a sentence made from the numbers; empty for a single number, arrows or dots, or if none is finite."""
     known = facts(panel)
-    if panel.kind in ("number", "arrows", "dots") or not known:
+    if panel.drawing.kind in ("number", "arrows", "dots") or not known:
         return ""
     values = panel.numbers
     finite = values[numpy.isfinite(values)]
-    if panel.kind != "stack" and (finite == finite[0]).all():
+    if panel.drawing.kind != "stack" and (finite == finite[0]).all():
         where = "everywhere" if finite.size == values.size else f"in {finite.size} of {values.size} cells"
         text = f"{known['value']} {where}."
     else:
         text = _uneven_sentence(panel, finite, known)
-    if panel.kind == "stack" and panel.budget is not None:  # the title asks whether it fits
+    if panel.drawing.kind == "stack" and panel.drawing.budget is not None:  # the title asks whether it fits
         return f"{stack_answer(panel)}. {_capital(text)}"
-    return f"{_capital(shorten(panel.title, 60))}: {text}" if panel.title else _capital(text)
+    return f"{_capital(shorten(panel.drawing.title, 60))}: {text}" if panel.drawing.title else _capital(text)
 
 
 def _capital(text: str) -> str:
@@ -128,14 +129,14 @@ def _capital(text: str) -> str:
 
 def _uneven_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, str]) -> str:
     row, value = known["row"], known["value"]
-    if panel.kind == "stack":
-        of = f" of {known['sum']}" if panel.budget is None else ""
+    if panel.drawing.kind == "stack":
+        of = f" of {known['sum']}" if panel.drawing.budget is None else ""
         return f"the largest part is {row}, {value}{of} ({known['percent']})."
-    if panel.kind in ROW_KINDS:
+    if panel.drawing.kind in ROW_KINDS:
         then = f", then {known['second']} ({known['second_value']})" if known["second"] != "none" else ""
         return f"largest for {row} ({value}){then}."
-    if panel.kind == "lines":
-        several = panel.numbers.ndim == 2 and (len(panel.numbers) > 1 or panel.rows)
+    if panel.drawing.kind == "lines":
+        several = panel.numbers.ndim == 2 and (len(panel.numbers) > 1 or panel.drawing.rows)
         return f"highest {f'for {row} at' if several else 'at'} {known['col']} ({value})."
     return _grid_sentence(panel, finite, known)
 
@@ -143,13 +144,13 @@ def _uneven_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str,
 def _grid_sentence(panel: ResultPanel, finite: numpy.ndarray, known: dict[str, str]) -> str:
     row, col, value = known["row"], known["col"], known["value"]
     if ((finite == 0) | (finite == 1)).all():
-        return f"{panel.ends[1] or 1} in {known['count']} of {known['of']} cells."
+        return f"{panel.drawing.ends[1] or 1} in {known['count']} of {known['of']} cells."
     if _is_shares(panel):
         return f"{row} gives most to {col} ({known['percent']}), then to {known['second']} ({known['second_percent']})."
     top = abs(finite).max()
     if (ties := int((abs(finite) == top).sum())) > 1:
         return f"{value} at most, in {ties} of {known['of']} cells."
-    first, second = (f"{name} " if name else "" for name in panel.axes)
+    first, second = (f"{name} " if name else "" for name in panel.drawing.axes)
     return f"{'strongest' if (finite < 0).any() else 'largest'} for {first}{row} and {second}{col} ({value})."
 
 
@@ -157,12 +158,12 @@ def stack_answer(panel: ResultPanel) -> str:
     """Return the sum of a stack's positive parts; with a budget, also whether it fits, as in "No: 144 of 80 GB"."""
     values = panel.numbers
     total = float(values[numpy.isfinite(values)].clip(0).sum())  # as drawn
-    unit = unit_suffix(panel.unit)
-    if panel.budget is None:
+    unit = unit_suffix(panel.drawing.unit)
+    if panel.drawing.budget is None:
         return format_number(total) + unit
-    digits = next((n for n in (2, 3, 4, 5) if format_number(total, n) != format_number(panel.budget, n)), 2)
-    answer = "Yes" if total <= panel.budget else "No"
-    return f"{answer}: {format_number(total, digits)} of {format_number(panel.budget, digits)}{unit}"
+    digits = next((n for n in (2, 3, 4, 5) if format_number(total, n) != format_number(panel.drawing.budget, n)), 2)
+    answer = "Yes" if total <= panel.drawing.budget else "No"
+    return f"{answer}: {format_number(total, digits)} of {format_number(panel.drawing.budget, digits)}{unit}"
 
 
 def facts(panel: ResultPanel) -> dict[str, str]:
@@ -170,8 +171,8 @@ def facts(panel: ResultPanel) -> dict[str, str]:
     values = panel.numbers
     if not numpy.isfinite(values).any():
         return {}
-    unit = unit_suffix(panel.unit)
-    if panel.kind == "number":
+    unit = unit_suffix(panel.drawing.unit)
+    if panel.drawing.kind == "number":
         return {"value": format_number(float(values)) + unit, "percent": _percent(float(values))}
     table = values[:, None].T if values.ndim == 1 else values
     row, col = _chosen_cell(panel, table)
@@ -179,17 +180,17 @@ def facts(panel: ResultPanel) -> dict[str, str]:
     rest[col] = -numpy.inf
     second = int(numpy.argmax(rest)) if rest.max(initial=-numpy.inf) > -numpy.inf else None
     total = float(table[numpy.isfinite(table)].sum())
-    share = total if panel.kind == "stack" and total else 1.0
+    share = total if panel.drawing.kind == "stack" and total else 1.0
     labels = _Words(panel, table.shape)
     return {
-        "row": labels.row(col if panel.kind in ROW_KINDS else row),
+        "row": labels.row(col if panel.drawing.kind in ROW_KINDS else row),
         "col": labels.column(row, col),
         "value": format_number(float(table[row, col])) + unit,
         "percent": _percent(float(table[row, col]) / share),
         "second": "none" if second is None else labels.column(row, second),
         "second_value": "" if second is None else format_number(float(rest[second])) + unit,
         "second_percent": "" if second is None else _percent(float(rest[second]) / share),
-        "count": format_number(int((numpy.isfinite(table) & (table * (panel.expected or table) > 0)).sum())),
+        "count": format_number(int((numpy.isfinite(table) & (table * (panel.drawing.expected or table) > 0)).sum())),
         "of": format_number(table.size),
         "sum": format_number(total) + unit,
         "last": format_number(float(table[0, -1])) + unit,
@@ -199,7 +200,7 @@ def facts(panel: ResultPanel) -> dict[str, str]:
 
 def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
     """Return the row and the column of the cell that the sentence is about; see the module's docstring."""
-    signed = panel.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
+    signed = panel.drawing.kind == "grid" and bool((table[numpy.isfinite(table)] < 0).any())
     sizes = numpy.where(numpy.isfinite(table), abs(table) if signed else table, -numpy.inf)
     if _is_shares(panel) and _has_same_words(panel, table.shape):
         labels = numpy.array(panel.row_labels(len(table)), dtype=object)
@@ -212,7 +213,7 @@ def _chosen_cell(panel: ResultPanel, table: numpy.ndarray) -> tuple[int, int]:
 
 def _is_shares(panel: ResultPanel) -> bool:
     table = numpy.where(numpy.isfinite(panel.numbers), panel.numbers, 0.0)
-    return panel.kind == "grid" and table.ndim == 2 and bool((abs(table.sum(-1) - 1) < 1e-3).all())
+    return panel.drawing.kind == "grid" and table.ndim == 2 and bool((abs(table.sum(-1) - 1) < 1e-3).all())
 
 
 def _has_same_words(panel: ResultPanel, shape: tuple[int, ...]) -> bool:
@@ -229,16 +230,16 @@ class _Words:
 
     def __init__(self, panel: ResultPanel, shape: Any):
         self.panel, self.shape = panel, shape
-        self.by_word = panel.kind in ROW_KINDS
+        self.by_word = panel.drawing.kind in ROW_KINDS
         self.rows = panel.row_labels(shape[1] if self.by_word else shape[0])
-        columns = panel.row_labels if panel.kind == "graph" else panel.column_labels
+        columns = panel.row_labels if panel.drawing.kind == "graph" else panel.column_labels
         self.columns = self.rows if self.by_word else columns(shape[1])
 
     def row(self, index: int) -> str:
         return self._quote(self.rows[index])
 
     def column(self, row: int, index: int) -> str:
-        itself = self.panel.kind == "grid" and row == index and _has_same_words(self.panel, self.shape)
+        itself = self.panel.drawing.kind == "grid" and row == index and _has_same_words(self.panel, self.shape)
         return "itself" if itself else self._quote(self.columns[index])
 
     def _quote(self, word: str) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from torch import Tensor
 
 from tfviz.view.documents.interact import InteractDocument, ResultSpec
-from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS, Drawing
+from tfviz.view.draw import AXIS_COUNTS, DEFAULT_KINDS
 from tfviz.view.figures.interaction import interaction
 from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
-from tfviz.view.result_spec import ResultPanel, result_scale
-from tfviz.view.spec import NO_NAMES, Scale
+from tfviz.view.result_spec import Drawing, ResultPanel, result_scale
+from tfviz.view.spec import Scale
 
 MAX_GRIDS = 24  # side by side
 MAX_NUMBERS = 250_000  # of one result
@@ -72,37 +72,49 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
     _check_shape(name, values, drawing, shape)
     _check_controls(name, drawing, controls)
     _check_labels(name, drawing, shape)
+    rows, columns = _axis_names(drawing, shape, controls)
+    title = drawing.title or ("" if name == "output" else name)
     source = controls.get(drawing.rows) if isinstance(drawing.rows, str) else None
-    rows, cols = _axis_names(drawing, shape, controls)
-    positions = drawing.positions
-    spec: ResultSpec = {
-        "result": name, "kind": drawing.kind, "title": drawing.title or ("" if name == "output" else name),
-        "rows": rows if isinstance(rows, str) else list(rows), "cols": cols if isinstance(cols, str) else list(cols),
-        "scale": drawing.scale, "limit": drawing.limit,
-        "min_limit": source.spec["limit"] if isinstance(source, Points) and drawing.kind in ("arrows", "dots") else 0,
-        "positions": positions if isinstance(positions, str) else list(map(list, positions)), "filled": drawing.filled,
-    }  # fmt: skip
-    return spec | _optional_fields(drawing)  # type: ignore[return-value]
+    points = source if isinstance(source, Points) and drawing.kind in ("arrows", "dots") else None
+    document = _to_document(replace(drawing, title=title, rows=rows, columns=columns))
+    min_limit = points.spec["limit"] if points else 0
+    return {"result": name, **document, "min_limit": min_limit}  # type: ignore[typeddict-item]
 
 
-def _optional_fields(drawing: Drawing) -> dict[str, Any]:
-    """Return the optional fields of a result's specification that the author has set."""
-    pairs = {name: list(pair) for name in ("axes", "ends") if (pair := getattr(drawing, name)) != NO_NAMES}
-    lists = {name: list(values) for name in ("mark", "expected") if (values := getattr(drawing, name))}
-    return (
-        pairs
-        | lists
-        | {
-            name: value
-            for name in ("top", "hatched", "unit", "budget", "sentence")
-            if (value := getattr(drawing, name))
-        }
-    )
+def _to_document(drawing: Drawing) -> dict[str, Any]:
+    """Return the fields of a drawing as plain values, without those that are optional and have their defaults."""
+    document = {}
+    for field in fields(drawing):
+        key, value = _document_key(field.name), getattr(drawing, field.name)
+        if key in ResultSpec.__required_keys__ or value != field.default:
+            document[key] = _as_lists(value)
+    return document
+
+
+def _from_document(spec: ResultSpec) -> Drawing:
+    """Return the drawing whose fields a document holds."""
+    keys = {field.name: _document_key(field.name) for field in fields(Drawing)}
+    values: Mapping[str, Any] = spec
+    return Drawing(**{name: _as_tuples(values[key]) for name, key in keys.items() if key in values})
+
+
+def _document_key(name: str) -> str:
+    return "cols" if name == "columns" else name
+
+
+def _as_lists(value: Any) -> Any:
+    """Return a value with lists instead of tuples, on all levels."""
+    return list(map(_as_lists, value)) if isinstance(value, tuple) else value
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return a value with tuples instead of lists, on all levels."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _axis_names(
     drawing: Drawing, shape: Sequence[int], controls: Mapping[str, Control]
-) -> tuple[str | Sequence[str], str | Sequence[str]]:
+) -> tuple[str | tuple[str, ...], str | tuple[str, ...]]:
     """Return the labels of rows and columns, or the names of the controls that provide them.
 
     Without labels, the rows of grids and bars take those of the only control that has the same number of labels. So do
@@ -215,29 +227,28 @@ def _panels(
 ) -> list[ResultPanel]:
     """Return one panel for a result; if the result has three axes, one for each index of the first."""
 
-    def labels(source: str | list[str], side: int) -> Sequence[str]:
+    drawing = _from_document(spec)
+
+    def labels(source: str | tuple[str, ...], side: int) -> Sequence[str]:
         return function.controls[source].labels(values[source])[side] if isinstance(source, str) else source
 
-    tensor = squeeze_leading(results[spec["result"]], AXIS_COUNTS[spec["kind"]]).detach().cpu()
-    rows, columns = labels(spec["rows"], 0), labels(spec["cols"], 1)
-    positions = spec["positions"]
-    positions = values[positions] if isinstance(positions, str) else positions
-    if top := spec.get("top"):
-        tensor, rows = _largest(tensor, rows, top)
-    axes, ends = _pair(spec.get("axes")), _pair(spec.get("ends"))
-    several = tensor.dim() == 3
+    tensor = squeeze_leading(results[spec["result"]], AXIS_COUNTS[drawing.kind]).detach().cpu()
+    rows, columns = labels(drawing.rows, 0), labels(drawing.columns, 1)
+    if drawing.top:
+        tensor, rows = _largest(tensor, rows, drawing.top)
+    positions = drawing.positions
+    current = replace(
+        drawing,
+        rows=tuple(rows),
+        columns=tuple(columns),
+        positions=_as_tuples(values[positions]) if isinstance(positions, str) else positions,
+    )
+    if tensor.dim() < 3:
+        return [ResultPanel(current, tensor, scale)]
     return [
-        ResultPanel(
-            spec["kind"], f"{spec['title']} {index}".strip() if several else spec["title"], table, rows, columns, scale,
-            positions, spec["filled"], axes, ends, spec.get("hatched", ""), spec.get("unit", ""), spec.get("budget"),
-            spec.get("sentence", ""), spec.get("mark", ()), spec.get("expected", ()),
-        )
-        for index, table in enumerate(tensor if several else [tensor])
-    ]  # fmt: skip
-
-
-def _pair(names: Sequence[str] | None) -> tuple[str, str]:
-    return (names[0], names[1]) if names else NO_NAMES
+        ResultPanel(replace(current, title=f"{drawing.title} {index}".strip()), table, scale)
+        for index, table in enumerate(tensor)
+    ]
 
 
 def _largest(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:

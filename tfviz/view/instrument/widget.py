@@ -10,7 +10,6 @@ from torch import Tensor
 
 from tfviz.extras import extra
 from tfviz.view.documents.interact import StoredResult
-from tfviz.view.draw import Drawing
 from tfviz.view.figures.formatting import shorten
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, result_specs, static_figure
@@ -18,6 +17,7 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.bundle import BUNDLES
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
+from tfviz.view.result_spec import Drawing
 
 with extra("lessons"):
     import traitlets

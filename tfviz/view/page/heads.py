@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from tfviz.look import AttentionMaps
 from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
@@ -23,6 +23,20 @@ HEADS_STATE: HeadsState = {
 }  # fmt: skip
 
 
+class HeadsOptions(TypedDict, total=False):
+    """The options of `heads_document`, which describes them."""
+
+    arrange: str
+    axes: Sequence[str]
+    outlined: Sequence[Sequence[int]]
+    names: Sequence[str]
+    top_k: int | None
+    divider: int | None
+    rows: Sequence[int]
+    note: str
+    unit: str
+
+
 def heads_view(
     static_figure: StaticFigure,
     maps_by_name: Mapping[str, AttentionMaps],
@@ -30,10 +44,10 @@ def heads_view(
     title: str | None = None,
     *,
     max_bytes: float = MAX_PAGE_BYTES,
-    **more: Any,
+    **options: Unpack[HeadsOptions],
 ) -> View:
-    """Return an interactive view of attention maps, with a static picture; `more` are options of `heads_document`."""
-    return View(static_figure, *heads_document(maps_by_name, state, title, max_bytes, **more))
+    """Return an interactive view of attention maps, with a static picture; the rest is as for `heads_document`."""
+    return View(static_figure, *heads_document(maps_by_name, state, title, max_bytes, **options))
 
 
 def heads_document(

@@ -28,7 +28,7 @@ from tfviz.view.spec import is_numbered
 
 MAX_PAGE_CELLS = 64_000_000  # of all heads that the page unpacks
 LARGE_HEAD_CELLS = 4_000_000  # larger heads are deflated at level 1, for speed
-MAX_NUMBERED_CELLS = 20_000  # of all heads whose weights are stored beside their codes
+MAX_EXACT_VALUE_CELLS = 20_000  # of all heads whose weights are stored beside their codes
 SAMPLED_HEADS = 8  # after which the size of all heads is estimated
 
 Payload = tuple[list[MapsPart], BlobStore]  # the parts of a document, and their bytes
@@ -158,7 +158,7 @@ def _numbered_values(maps: AttentionMaps) -> Tensor | None:
     None for other maps, and for those that are stored as codes anyway.
     """
     layers = [layer for layer in maps.layers if isinstance(layer, Tensor) and layer.is_floating_point()]
-    few = is_numbered(*maps.shape[2:]) and math.prod(maps.shape) <= MAX_NUMBERED_CELLS
+    few = is_numbered(*maps.shape[2:]) and math.prod(maps.shape) <= MAX_EXACT_VALUE_CELLS
     return torch.stack([layer.float() for layer in layers]) if few and len(layers) == len(maps.layers) else None
 
 

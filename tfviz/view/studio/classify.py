@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from tfviz.eval_mode import eval_mode, weights_device
 from tfviz.logits import extract_logits
-from tfviz.portable.program import Program
-from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import ClassifyDocument
 from tfviz.view.figures.static_figure import StaticFigure
@@ -75,17 +73,14 @@ def classify(
             empty or too long; labels and logits differ in number.
     """
     check_labels(labels)
-    tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
     special_tokens: SpecialTokens = {
         "prefix_id": requirements.check_id(tokenizer, "bos", bos),
         "suffix_id": requirements.check_id(tokenizer, "eos", eos),
     }
-    program = requirements.text_program(model, tokenizer, None if kernel else dtype)
-    context = requirements.context_length(program)
-    ids = requirements.frame_text(tokenizer.encode(text), special_tokens, context)
-    requirements.check_embeddings(model, tokenizer, program)
-    logits = program(ids)["logits"]
+    program, context, ids, logits = requirements.run_first_text(
+        model, tokenizer, tokenizer.encode(text), special_tokens, None if kernel else dtype
+    )
     check_label_logits(labels, logits, "text")
     opened = strongest_head(model, ids, extract_logits) if head is None else {"layer": head[0], "head": head[1]}
     document: ClassifyDocument = {
@@ -94,7 +89,7 @@ def classify(
         "special_tokens": special_tokens,
         "state": {**STUDIO_STATE, **opened, "text": text, "deleted": [], "replaced": [], "label": PREDICTED_LABEL},
     }  # fmt: skip
-    if isinstance(program, Program):
+    if not kernel:
         bars = _probabilities(labels, logits, title, text)
         probabilities = logits[0].float().softmax(-1)
         order = probabilities.argsort(descending=True)[:MAX_STATIC_LABELS]

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.logits import extract_logits
-from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
 from tfviz.view.documents.studios import FillDocument
 from tfviz.view.figures.static_figure import StaticFigure
@@ -67,8 +66,7 @@ def fill(
         ValueError: a model cannot be exported (the message gives the reason), or the models exceed `max_bytes`; the
             text is empty or too long; the tokenizer has no `[MASK]`; `masked` is not a word of the text.
     """
-    tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
     special = tokenizer_spec.get("special", {})
     if "mask" not in special:
         raise ValueError(
@@ -78,12 +76,11 @@ def fill(
     added = special if add_special_tokens else {}
     special_tokens: SpecialTokens = {"prefix_id": added.get("cls"), "suffix_id": added.get("sep")}
     stored = None if kernel else dtype
-    program: Any = requirements.text_program(model, tokenizer, stored)
     ids = tokenizer.encode(text)
-    context = requirements.context_length(program)
-    masked_ids = ids.index_fill(0, torch.tensor(positions), special["mask"])
-    masked_ids = requirements.frame_text(masked_ids, special_tokens, context)
-    logits = _checked_logits(model, tokenizer, program, masked_ids)
+    program, context, masked_ids, raw_logits = requirements.run_first_text(
+        model, tokenizer, ids.index_fill(0, torch.tensor(positions), special["mask"]), special_tokens, stored
+    )
+    logits = _checked_logits(model, tokenizer, raw_logits, masked_ids)
     gap = positions[0] + (special_tokens["prefix_id"] is not None)
     opened = strongest_head(model, masked_ids, lambda returned: extract_logits(returned)[0, gap, : len(tokenizer)])
     document: FillDocument = {
@@ -112,15 +109,13 @@ def fill(
     return studio_widget(document, programs, {"read": [masked_ids]}, draw_static, axis_tokens, tokenizers)
 
 
-def _checked_logits(model: nn.Module, tokenizer: Any, program: Any, ids: Tensor) -> Tensor:
-    """Return the logits of a text for the tokens of the vocabulary, [batch, position, vocab].
+def _checked_logits(model: nn.Module, tokenizer: Any, logits: Tensor, ids: Tensor) -> Tensor:
+    """Return the logits of a text, [batch, position], for the tokens of the vocabulary, [batch, position, vocab].
 
     Raises:
-        ValueError: the model is not a masked language model, its logits are not finite, or it does not fit the
+        ValueError: the model is not a masked language model, its logits are not finite, or they do not fit the
             tokenizer.
     """
-    requirements.check_embeddings(model, tokenizer, program)
-    logits = program(ids)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != ids.shape:
         raise ValueError(
             f"the model returns logits of shape {list(logits.shape)}; they must be {[*ids.shape, len(tokenizer)]}"
@@ -176,9 +171,8 @@ class _Comparison(NamedTuple):
                 "compare_with must be a model, its tokenizer, and perhaps the id that its texts begin with"
             )
         model, tokenizer, first = (*parts, None)[:3]
-        tokenizer = subwords.as_tokenizer(tokenizer)
+        tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, dtype is None)
         before = requirements.check_id(tokenizer, "the id that the texts of compare_with begin with", first)
-        tokenizer_spec = requirements.tokenizer_document(tokenizer, dtype is None)
         tokenizer.encode(text)  # raises an error if it cannot encode the text
         program = requirements.text_program(model, tokenizer, dtype)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]

@@ -68,12 +68,6 @@ class LocalProgram:
             ) from error
 
 
-def max_positions(model: nn.Module) -> int | None:
-    """Return a model's maximum number of positions, from its `context` or Hugging Face config; None if unknown."""
-    count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
-    return None if count is None else int(count)
-
-
 def _decode_tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
     if not isinstance(kind, int):
         return torch.tensor(numbers, dtype=DTYPES[kind]).reshape(shape)

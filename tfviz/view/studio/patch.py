@@ -13,7 +13,6 @@ from tfviz.checks import at_least
 from tfviz.eval_mode import eval_mode, model_device, weights_device
 from tfviz.portable.program import Program
 from tfviz.study.table import Table
-from tfviz.text import subwords
 from tfviz.view.analysis_tables import figure_table
 from tfviz.view.documents.studios import PatchDocument
 from tfviz.view.figures.bar_chart import bar_table
@@ -23,7 +22,6 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
-from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.patching_program import PatchSites, export_patching, find_sites, patched_logits
 
 if TYPE_CHECKING:
@@ -79,9 +77,8 @@ def patch(
         ValueError: the texts have different numbers of tokens, or none, or too many; an answer is not one token; the
             model cannot be exported or patched (the message gives the reason), or exceeds `max_bytes`.
     """
-    tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
-    context = max_positions(model) or requirements.DEFAULT_CONTEXT
+    tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
+    context = requirements.context_length(model)
     ids = _encode(tokenizer, context, clean=clean, corrupt=corrupt)
     chosen = [-1, -1] if answers is None else _answer_ids(tokenizer, answers)
     weights_device(model)

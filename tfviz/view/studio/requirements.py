@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +13,9 @@ from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 from tfviz.schema import describe
+from tfviz.text import subwords
 from tfviz.view.documents.studio_base import SpecialTokens
-from tfviz.view.studio.local_program import LocalProgram, max_positions
+from tfviz.view.studio.local_program import LocalProgram
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisTokens, Inputs
@@ -97,7 +98,7 @@ def check_bidirectional(model: nn.Module, tokenizer: Any) -> None:
 
 def _looks_ahead(model: nn.Module, tokenizer: Any) -> bool | None:
     """Return whether the logits of a token depend on later tokens; None if this cannot be tested."""
-    length = min(PROBE_TOKENS, max_positions(model) or PROBE_TOKENS)
+    length = min(PROBE_TOKENS, max_tokens(model) or PROBE_TOKENS)
     count = min(len(tokenizer), getattr(getattr(model, "config", None), "vocab_size", None) or len(tokenizer))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
         return None
@@ -172,11 +173,72 @@ def check_finite(logits: Tensor) -> None:
         raise ValueError("the model's logits are not finite; check its weights")
 
 
-def context_length(program: Program | LocalProgram) -> int:
-    """Return the maximum number of tokens that a program takes; `DEFAULT_CONTEXT` if it states no limit."""
-    if isinstance(program, LocalProgram):
-        return max_positions(program.model) or DEFAULT_CONTEXT
-    return program.spec["lengths"]["words"][1] or DEFAULT_CONTEXT
+def context_length(source: nn.Module | Program | LocalProgram) -> int:
+    """Return the maximum number of tokens that a model or program takes; `DEFAULT_CONTEXT` if it states no limit."""
+    return max_tokens(source) or DEFAULT_CONTEXT
+
+
+def max_tokens(source: nn.Module | Program | LocalProgram, axis: str = "words") -> int | None:
+    """Return the maximum number of tokens that a model or program takes; None if it states no limit.
+
+    Args:
+        source: an exported program, whose lengths state it, or a model, whose `context` or Hugging Face config does.
+        axis: the axis of an exported program.
+    """
+    if isinstance(source, Program):
+        return source.spec["lengths"][axis][1]
+    model = source.model if isinstance(source, LocalProgram) else source
+    count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    return None if count is None else int(count)
+
+
+class FirstRun(NamedTuple):
+    """The first text of a studio, run through its model.
+
+    Attributes:
+        program: the model as a program.
+        context: the maximum number of tokens.
+        ids: the text between its special tokens, [1, position].
+        logits: the model's logits.
+    """
+
+    program: Any
+    context: int
+    ids: Tensor
+    logits: Tensor
+
+
+def run_first_text(
+    model: nn.Module, tokenizer: Any, ids: Tensor, special_tokens: SpecialTokens, dtype: str | None
+) -> FirstRun:
+    """Prepare a model as a program, and run it on the first text.
+
+    Args:
+        model: the model.
+        tokenizer: its tokenizer.
+        ids: the text without special tokens, [position].
+        special_tokens: the ids before and after each text.
+        dtype: storage format of the exported weights; None: the model stays in Python.
+
+    Raises:
+        ValueError: the model cannot be exported or does not fit the tokenizer; the text is empty or too long.
+    """
+    program = text_program(model, tokenizer, dtype)
+    context = context_length(program)
+    framed = frame_text(ids, special_tokens, context)
+    check_embeddings(model, tokenizer, program)
+    return FirstRun(program, context, framed, program(framed)["logits"])
+
+
+def read_tokenizer(tokenizer: Any, kernel: bool) -> tuple[Any, dict[str, Any]]:
+    """Return what a studio is given as a tokenizer of `tfviz.text`, and the same as plain values.
+
+    Raises:
+        TypeError: it is no tokenizer, or a page cannot encode with an object of this type.
+        ValueError: a page cannot encode with this tokenizer.
+    """
+    wrapped = subwords.as_tokenizer(tokenizer)
+    return wrapped, tokenizer_document(wrapped, kernel)
 
 
 def tokenizer_document(tokenizer: Any, kernel: bool) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.look.edits import zero
 from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
 from tfviz.schema import describe
@@ -29,13 +28,19 @@ from tfviz.view.studio.build import (
     studio_widget,
     text_heading,
 )
-from tfviz.view.studio.local_program import LocalProgram, max_positions
-from tfviz.view.studio.strongest_head import MAX_HEADS, HeadState
+from tfviz.view.studio.local_program import LocalProgram
+from tfviz.view.studio.strongest_head import (
+    FIRST_HEAD,
+    MAX_HEADS,
+    Head,
+    HeadState,
+    PatternEdit,
+    most_influential_head,
+)
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisTokens, DrawStatic, Inputs, ModelWidget, Request
 
-PatternEdit = Callable[[Tensor], Tensor]
 MAX_NUM_BEAMS = 8  # largest beam width
 MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # generated tokens in the static picture
@@ -101,7 +106,7 @@ def translate(
     )
     _check_tokenizers(programs, source, target)
     max_source, max_target = (
-        _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
+        requirements.max_tokens(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
     )
     if not 0 < len(ids) <= (max_source or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {max_source}: give another")
@@ -185,11 +190,6 @@ def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, Loc
         "encode": LocalProgram(model, encode, {"source": len(source)}),
         "decode": LocalProgram(model, decode, inputs),
     }
-
-
-def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
-    """Return the maximum number of tokens on an axis of a program; None if it states no limit."""
-    return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
 def _tokenizers(tokenizers: Any) -> tuple[Any, Any]:
@@ -292,14 +292,11 @@ def _strongest_head(
 
     Return the first head of a model of more than `MAX_HEADS`.
     """
-    heads = [(layer, head, site) for layer, site in enumerate(maps) for head in range(len(maps[site]))]
-    if len(heads) > MAX_HEADS:
-        return {"layer": 0, "head": 0}
+    heads = [
+        Head(layer, site, head) for layer, (site, pattern) in enumerate(maps.items()) for head in range(len(pattern))
+    ]
 
     def probabilities(edit: Mapping[str, PatternEdit]) -> Tensor:
         return _logits(decode, memory, text, edit)[position].float().softmax(-1)
 
-    whole = probabilities({})
-    changes = [(probabilities({site: zero(head)}) - whole).abs().sum() for _, head, site in heads]
-    layer, head, _ = heads[int(torch.stack(changes).argmax())]
-    return {"layer": layer, "head": head}
+    return FIRST_HEAD if len(heads) > MAX_HEADS else most_influential_head(heads, probabilities)

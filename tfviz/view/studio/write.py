@@ -12,7 +12,6 @@ from tfviz import checks
 from tfviz.eval_mode import eval_mode, model_device
 from tfviz.logits import extract_logits
 from tfviz.portable.language_model import export_language_model
-from tfviz.text import subwords
 from tfviz.view.check_numbers import MAX_SAFE_INTEGER
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.figures.formatting import format_count
@@ -21,7 +20,6 @@ from tfviz.view.page.heads import MAX_PAGE_BYTES
 from tfviz.view.page.html import View
 from tfviz.view.studio import requirements
 from tfviz.view.studio.build import STUDIO_STATE, examples_spec, studio_view
-from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.static_studio import predict_next, studio_picture
 
 if TYPE_CHECKING:
@@ -76,10 +74,9 @@ def write(
             empty or too long; the tokenizer does not fit the model; an initial value is out of range.
     """
     _check_sampling(temperature, top_k, top_p, seed)
-    tokenizer = subwords.as_tokenizer(tokenizer)
-    tokenizer_spec = requirements.tokenizer_document(tokenizer, kernel)
+    tokenizer, tokenizer_spec = requirements.read_tokenizer(tokenizer, kernel)
     ids = tokenizer.encode(prompt)
-    context = max_positions(model) or requirements.DEFAULT_CONTEXT
+    context = requirements.context_length(model)
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a prompt of at least one token"
         raise ValueError(

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from tfviz.look import capture_checks
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.capture_state import CaptureState, Notes
+from tfviz.look.capture_state import CaptureDiagnostics, CaptureState
 from tfviz.look.map_arguments import check_batch_element
 from tfviz.look.recorder import Invocation
 from tfviz.look.text_chunks import ChunkOrigins, join_chunks
@@ -20,7 +20,7 @@ from tfviz.validation import validated
 class _StoredState(NamedTuple):
     """The part of a `CaptureState` that a copy of a capture keeps."""
 
-    notes: Notes
+    diagnostics: CaptureDiagnostics
     chunks: dict[str, dict[int, ChunkOrigins]]
     summary: str
     caveats: list[str]
@@ -53,7 +53,7 @@ class Capture(Mapping[str, Tensor]):
             site: [(stored.detach() if isinstance(stored, Tensor) else stored, allowed) for stored, allowed in some]
             for site, some in self._invocations.items()
         }
-        state = _StoredState(self._state.notes, self._state.chunks, self.summary, self._caveats, self._seen_sites)
+        state = _StoredState(self._state.diagnostics, self._state.chunks, self.summary, self._caveats, self._seen_sites)
         return {**self.__dict__, "_invocations": invocations, "_state": state}
 
     def __iter__(self) -> Iterator[str]:
@@ -80,8 +80,8 @@ class Capture(Mapping[str, Tensor]):
     def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
         """Return the provenance of maps from these sites: model, dropout, and sites whose rows need not sum to 1."""
         sites = list(sites)
-        dropout = max((self._state.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
-        unnormalized = [site for site in self._state.notes.unnormalized if site in sites]
+        dropout = max((self._state.diagnostics.dropout.get(site, 0.0) for site in sites), default=0.0)
+        unnormalized = [site for site in self._state.diagnostics.unnormalized if site in sites]
         known = {"model": self.model, "dropout": dropout, "unnormalized": unnormalized}
         return {name: value for name, value in known.items() if value}
 

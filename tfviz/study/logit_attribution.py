@@ -35,7 +35,9 @@ FAR_LOGIT = 50.0  # logits are scaled up to this, where no probability is linear
 LINEAR_MODULES = ("Linear", "Conv1D", "Dropout", "Identity", "NonDynamicallyQuantizableLinear")
 
 
-def attribute(model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["part", "head"] = "part") -> Table:
+def logit_attribution(
+    model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["part", "head"] = "part"
+) -> Table:
     """Return the contribution of each part of a model, or of each head, to a logit or a difference of logits.
 
     The residual stream is the sum of the embeddings and the outputs of all attentions and feed-forward networks. If the
@@ -63,7 +65,7 @@ def attribute(model: nn.Module, ids: Prompt, *, target: Metric, each: Literal["p
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=1, heads=3, dim=6), torch.tensor([[1, 2, 3]])
-    >>> attribute(gpt, ids, target=lambda logits: logits[0, -1, 5]).axes["part"]
+    >>> logit_attribution(gpt, ids, target=lambda logits: logits[0, -1, 5]).axes["part"]
     ['tokens', 'positions', 'blocks.0.attention', 'blocks.0.feed_forward']
     """
     check_callable("logits", target=target)

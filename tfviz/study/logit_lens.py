@@ -94,7 +94,7 @@ def _has_sizes(nested: Sequence[Any], sizes: Sequence[int]) -> bool:
     return len(nested) == sizes[0] and len(inner) <= 1 and all(_has_sizes(part, sizes[1:]) for part in nested)
 
 
-def lens(
+def logit_lens(
     model: nn.Module,
     ids: Prompt,
     *,
@@ -125,7 +125,7 @@ def lens(
 
     >>> from tfviz import models
     >>> gpt, ids = models.GPT(11, layers=2, heads=3, dim=6), torch.tensor([[1, 2, 3]])
-    >>> lens(gpt, ids).axes
+    >>> logit_lens(gpt, ids).axes
     {'layer': ['in', '0', '1'], 'position': ['0', '1', '2']}
     """
     checks.at_least(1, top_k=top_k)
@@ -169,11 +169,11 @@ def lens(
 
 
 def metric_by_layer(model: nn.Module, ids: Prompt, metric: Metric) -> Table:
-    """Return a metric of each layer's logits, which are computed as for `lens`.
+    """Return a metric of each layer's logits, which are computed as for `logit_lens`.
 
     Args:
         model: the model.
-        ids: the prompt, as for `lens`.
+        ids: the prompt, as for `logit_lens`.
         metric: logits [batch, position, vocab] -> one number, such as `study.logit_difference(right, other)`, or one
             for each text, as with `reduction="none"`.
 

@@ -23,7 +23,7 @@ from study_models import (
 from torch import nn
 
 from tfviz import study
-from tfviz.study import attribute
+from tfviz.study import logit_attribution
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
 TOKEN, OTHER = 5, 2
@@ -186,7 +186,7 @@ def stream_of(model, prompt, kind):
 def test_attribute_to_parts_matches_reference(name, padded):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, padded)
-    table = attribute(model, prompt, target=difference)
+    table = logit_attribution(model, prompt, target=difference)
     with torch.no_grad():
         target = difference(call(model, prompt)).item()
     assert table.values.sum().item() == pytest.approx(target, abs=1e-4)
@@ -212,7 +212,7 @@ def test_attribute_to_parts_matches_reference(name, padded):
 def test_attribute_to_heads_matches_reference(name, frozen):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings).requires_grad_(not frozen), prompt_of(name, True)
-    table = attribute(model, prompt, target=difference, each="head")
+    table = logit_attribution(model, prompt, target=difference, each="head")
     share = reference_share(model, kind, stream_of(model, prompt, kind))
     projections = [kind.projection.format(layer) for layer in range(2)]
     joined = hooked(model, prompt, projections, inputs=True)
@@ -241,8 +241,8 @@ def test_attribute_to_heads_matches_reference(name, frozen):
 def test_attribute_supports_half_precision(name, dtype):
     kind = KINDS[name]
     model, prompt = build(kind.kind, kind.settings), prompt_of(name, False)
-    whole = attribute(model, prompt, target=difference)
-    half = attribute(model.to(dtype), prompt, target=difference)
+    whole = logit_attribution(model, prompt, target=difference)
+    half = logit_attribution(model.to(dtype), prompt, target=difference)
     for path in whole.axes["part"]:
         assert half[path] == pytest.approx(whole[path], abs=0.1), path
     assert half.values.sum().item() == pytest.approx(whole.notes["target"], abs=0.1)
@@ -253,7 +253,7 @@ def test_attribute_supports_half_precision(name, dtype):
 )
 def test_attribute_supports_any_residual_addition(how, frozen):
     model = residual_model(how).requires_grad_(not frozen)
-    table = attribute(model, IDS, target=difference)
+    table = logit_attribution(model, IDS, target=difference)
     factor = 0.5 if how == "scaled" else 1.0
     paths = [f"blocks.{layer}.{part}" for layer in range(2) for part in ("attention", "mlp")]
     outputs = hooked(model, IDS, paths)
@@ -268,7 +268,7 @@ def test_attribute_supports_any_residual_addition(how, frozen):
 @pytest.mark.parametrize("how", ["in place", "add_", "scaled", "plain"])
 def test_attribute_to_heads_supports_any_residual_addition(how):
     model = residual_model(how)
-    table = attribute(model, IDS, target=difference, each="head")
+    table = logit_attribution(model, IDS, target=difference, each="head")
     kind = Parts(None, None, "norm", "head", (), "")
     share = reference_share(model, kind, stream_of(model, IDS, kind))
     factor = 0.5 if how == "scaled" else 1.0
@@ -286,27 +286,27 @@ def test_attribute_to_heads_supports_any_residual_addition(how):
 
 def test_shared_blocks_work_by_part_but_raise_by_head():
     model = residual_model("shared")
-    table = attribute(model, IDS, target=difference)
+    table = logit_attribution(model, IDS, target=difference)
     assert table.values.sum().item() == pytest.approx(table.notes["target"], abs=1e-4)
     with pytest.raises(ValueError, match="is computed several times in one run"):
-        attribute(model, IDS, target=difference, each="head")
+        logit_attribution(model, IDS, target=difference, each="head")
 
 
 @pytest.mark.parametrize("each", ["part", "head"])
 def test_attribute_rejects_models_without_final_norm(each):
     model = build(*FAMILIES["BERT"][:2])
     with pytest.raises(ValueError, match="BertForMaskedLM has no norm that takes the residual stream after its blocks"):
-        attribute(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, each=each)
+        logit_attribution(model, {"input_ids": IDS, "attention_mask": MASK}, target=difference, each=each)
 
 
 def test_attribute_rejects_nonlinear_targets():
     model = build(*FAMILIES["GPT-2"][:2])
     for target in (study.log_probability(TOKEN), lambda logits: logits[:, -1, 3].square().mean()):
         with pytest.raises(ValueError, match="not linear in the output of the last norm"):
-            attribute(model, IDS, target=target)
+            logit_attribution(model, IDS, target=target)
     capped = build("Gemma2ForCausalLM", partial(KINDS["Gemma 2"].settings, final_logit_softcapping=0.5))
     with pytest.raises(ValueError, match="of a model without a cap on logits"):
-        attribute(capped, IDS, target=difference)
+        logit_attribution(capped, IDS, target=difference)
 
 
 class Squared(nn.Module):
@@ -318,15 +318,15 @@ def test_attribute_rejects_nonlinear_modules_after_heads():
     model = build(*KINDS["Gemma 2"][:2])
     model.model.layers[1].post_attention_layernorm = Squared()
     with pytest.raises(ValueError, match=r"passes model\.layers\.1\.post_attention_layernorm \(Squared\)"):
-        attribute(model, IDS, target=difference, each="head")
+        logit_attribution(model, IDS, target=difference, each="head")
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("name", ["Gemma 2", "Gemma 3", "OLMo 2"])
 def test_heads_behind_a_norm_sum_to_their_attention(name, dtype):
     model = build(*KINDS[name][:2], dtype)
-    by_part = attribute(model, IDS, target=difference)
-    by_head = attribute(model, IDS, target=difference, each="head")
+    by_part = logit_attribution(model, IDS, target=difference)
+    by_head = logit_attribution(model, IDS, target=difference, each="head")
     for layer, heads in enumerate(by_head.values):
         tolerance = 1e-5 if dtype == torch.float32 else 0.05
         assert heads.sum().item() == pytest.approx(by_part[POST.format(layer)], abs=tolerance)

@@ -8,7 +8,7 @@ import torch
 from study_models import FAMILIES, IDS, MASK, SMALL, VOCAB_SIZE, build, config
 from torch import nn
 
-from tfviz.study import LensTable, Table, lens
+from tfviz.study import LensTable, Table, logit_lens
 from tfviz.view import table as table_view
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
@@ -52,13 +52,13 @@ def test_lens_matches_reference(name, dtype):
     expected = by_hand(model, kind)
     assert len(expected) == 3
     tolerance = 1e-5 if dtype == torch.float32 else 0.03
-    table = lens(model, kind[2], top_k=4)
+    table = logit_lens(model, kind[2], top_k=4)
     torch.testing.assert_close(table.values, expected.max(-1).values, rtol=0, atol=tolerance)
     likeliest = expected.topk(4)
     torch.testing.assert_close(table.probabilities, likeliest.values, rtol=0, atol=tolerance)
     assert dtype != torch.float32 or torch.equal(table.ids, likeliest.indices)
     assert list(table.axes["layer"]) == ["in", "0", "1"]
-    named = lens(model, kind[2], token=6)
+    named = logit_lens(model, kind[2], token=6)
     torch.testing.assert_close(named.values, expected[..., 6], rtol=0, atol=tolerance)
     assert named.title.endswith("of 6")
     assert named.probabilities.shape == (3, expected.shape[1], 10)
@@ -74,7 +74,7 @@ def test_lens_matches_reference_for_tfviz_gpt():
         for handle in handles:
             handle.remove()
         expected = (model.norm(torch.cat(streams)) @ model.tokens.weight.T).softmax(-1)
-    torch.testing.assert_close(lens(model, IDS[1:2]).values, expected.max(-1).values)
+    torch.testing.assert_close(logit_lens(model, IDS[1:2]).values, expected.max(-1).values)
 
 
 @pytest.mark.parametrize("name", ["GPT-2", "T5"])
@@ -82,7 +82,9 @@ def test_lens_positions_are_named_by_their_ids(name):
     kind = KINDS[name]
     prompt = {**kind[2]}
     prompt["attention_mask"] = prompt.pop("attention_mask")  # the last, as a tokenizer has it
-    table = lens(build(*kind[:2]), prompt, to_tokens=lambda ids: [f"<{number}>" for number in ids], token=3, top_k=2)
+    table = logit_lens(
+        build(*kind[:2]), prompt, to_tokens=lambda ids: [f"<{number}>" for number in ids], token=3, top_k=2
+    )
     own = DECODED if name == "T5" else IDS[:1]
     assert list(table.axes["position"]) == [f"<{number}>" for number in own[0].tolist()]
     assert table.tokens == [[[f"<{number}>" for number in cell] for cell in layer] for layer in table.ids.tolist()]
@@ -124,14 +126,14 @@ def test_lens_supports_in_place_and_compiled_models(compiled):
         model = torch.compile(model, backend="eager")
         with torch.no_grad():
             model(IDS[:1])
-    torch.testing.assert_close(lens(model, IDS[:1]).values, expected)
+    torch.testing.assert_close(logit_lens(model, IDS[:1]).values, expected)
 
 
 def test_lens_in_chunks_matches_one_run(monkeypatch):
     model = build(*FAMILIES["Llama"][:2])
-    whole = lens(model, ONE)
-    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 7)
-    parts = lens(model, ONE)
+    whole = logit_lens(model, ONE)
+    monkeypatch.setattr(sys.modules["tfviz.study.logit_lens"], "MAX_POSITIONS_PER_RUN", 7)
+    parts = logit_lens(model, ONE)
     torch.testing.assert_close(parts.values, whole.values)
     torch.testing.assert_close(parts.probabilities, whole.probabilities)
 
@@ -139,12 +141,12 @@ def test_lens_in_chunks_matches_one_run(monkeypatch):
 def test_lens_rejects_unsupported_models():
     albert = build("AlbertForMaskedLM", partial(config, "Albert", embedding_size=8, max_position_embeddings=8, **SMALL))
     with pytest.raises(LookupError, match="AlbertForMaskedLM has no stack of blocks"):
-        lens(albert, IDS[:1])
+        logit_lens(albert, IDS[:1])
     with pytest.raises(LookupError, match="Sequential has no stack of blocks"):
-        lens(nn.Sequential(nn.Embedding(VOCAB_SIZE, 4), nn.Linear(4, VOCAB_SIZE)), IDS[:1])
+        logit_lens(nn.Sequential(nn.Embedding(VOCAB_SIZE, 4), nn.Linear(4, VOCAB_SIZE)), IDS[:1])
     vit = build(*FAMILIES["ViT"][:2])
     with pytest.raises(ValueError, match=r"logits are \[1, 7\]; the lens reads"):
-        lens(vit, {"pixel_values": torch.ones(1, 3, 8, 8)})
+        logit_lens(vit, {"pixel_values": torch.ones(1, 3, 8, 8)})
 
 
 def test_lens_restores_the_model():
@@ -155,9 +157,9 @@ def test_lens_restores_the_model():
         return own(*args, **kwargs)
 
     model.transformer.h[1].forward = wrapper
-    lens(model, ONE)
+    logit_lens(model, ONE)
     with pytest.raises(ZeroDivisionError):
-        lens(model, ONE, to_tokens=lambda ids: 1 / 0)
+        logit_lens(model, ONE, to_tokens=lambda ids: 1 / 0)
     assert model.transformer.h[1].forward is wrapper
     assert "forward" not in vars(model.transformer.h[0])
     assert model.training
@@ -193,14 +195,16 @@ def test_lens_of_a_batch_matches_single_texts(name, tmp_path, monkeypatch):
         decoded = torch.tensor([[0, 5, 8, 2], [0, 9, 8, 1], [0, 4, 1, 2]])
         prompt["decoder_input_ids"] = decoded
     named = lambda ids: [f"<{number}>" for number in ids]  # noqa: E731
-    monkeypatch.setattr(sys.modules["tfviz.study.lens"], "MAX_POSITIONS_PER_RUN", 40)
-    batch = lens(model, prompt, to_tokens=named, top_k=3)
+    monkeypatch.setattr(sys.modules["tfviz.study.logit_lens"], "MAX_POSITIONS_PER_RUN", 40)
+    batch = logit_lens(model, prompt, to_tokens=named, top_k=3)
     monkeypatch.undo()
     batch = Table.load(batch.save(tmp_path / "lens"))
     assert list(batch.axes) == ["text", "layer", "position"]
     assert batch.values.shape == (3, 3, 4 if name == "T5" else 6)
     for number in range(3):
-        one = lens(model, {key: value[number : number + 1] for key, value in prompt.items()}, to_tokens=named, top_k=3)
+        one = logit_lens(
+            model, {key: value[number : number + 1] for key, value in prompt.items()}, to_tokens=named, top_k=3
+        )
         part = batch.text(number)
         torch.testing.assert_close(part.values, one.values, equal_nan=True)
         words = (MASK[number] == 1) if name != "T5" else torch.ones(4, dtype=torch.bool)
