@@ -2,6 +2,7 @@
 // each change triggers one evaluation.
 
 import { button, h } from "../base/elements.js";
+import { LatestRequest } from "../base/latest-request.js";
 import { textWidth } from "../base/pen.js";
 import { capital, excerpt, label } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
@@ -83,9 +84,7 @@ export class Instrument {
   computed = null;
   changed = "";
   resting = "";
-  requestedNumber = 0;
-  computedNumber = 0;
-  ended = false;
+  requests = new LatestRequest();
   zoom = 1;
   close = () => {};
 
@@ -247,7 +246,7 @@ export class Instrument {
   }
 
   end() {
-    this.ended = true;
+    this.requests.end();
   }
 
   /** @param {string} name @param {any} value */
@@ -264,23 +263,22 @@ export class Instrument {
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;
-    const requestNumber = ++this.requestedNumber;
+    const { isCurrent, accept } = this.requests.beginInOrder();
     this.stage.ariaBusy = "true";
     try {
       const outputs = key === this.computed ? this.outputs : await this.evaluate(values);
-      if (!outputs || this.ended || requestNumber < this.computedNumber) return undefined; // a later change is being computed, or done
-      this.computedNumber = requestNumber;
+      if (!outputs || !accept()) return undefined; // a later change is being computed, or done
       const [before, last] = [this.outputs, this.values];
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
       if (before) this.announceChange(last, values);
       this.frame.updateTable();
     } catch (error) {
-      if (this.requested !== key) return undefined;
+      if (!isCurrent()) return undefined;
       this.requested = this.computed; // the same values may be tried again
       this.frame.announce(/** @type {Error} */ (error).message);
     } finally {
-      if (requestNumber === this.requestedNumber) this.stage.ariaBusy = "false";
+      if (isCurrent()) this.stage.ariaBusy = "false";
     }
     return undefined;
   }

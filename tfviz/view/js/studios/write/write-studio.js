@@ -146,7 +146,10 @@ export class WriteStudio extends Studio {
     if (this.loop.running) this.path.take(id);
     else this.take(id);
     const input = this.currentInput;
-    if (next && next.key === input?.key) this.answer = next;
+    if (next && next.key === input?.key) {
+      this.requests.beginInOrder().accept(); // what was asked for before comes too late
+      this.answer = next;
+    }
     this.answerInput = input;
   }
 
@@ -203,12 +206,13 @@ export class WriteStudio extends Studio {
    * @param {ModelInput} input
    */
   async answerTo(input) {
-    if (this.answer?.key === input.key) return true;
+    const { accept } = this.requests.beginInOrder();
+    if (this.answer?.key === input.key) return accept();
     await this.session.ready.catch(() => {}); // a failure is announced by the session
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
     this.textLoss.readingTime = performance.now() - started;
-    if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
+    if (!answer || !accept()) return false;
     this.answer = answer;
     this.answerInput = input;
     return true;
