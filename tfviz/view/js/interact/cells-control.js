@@ -63,9 +63,16 @@ export class TableControl extends Control {
     return "";
   }
 
-  /** @abstract @param {number} _row @param {number} _col @returns {HTMLButtonElement} */
-  button(_row, _col) {
-    throw new Error("a table has buttons");
+  /** Make the button of a cell; a subclass adds what the pointer does. @param {number} row @param {number} col */
+  button(row, col) {
+    return h("button", {
+      type: "button",
+      tabIndex: row || col ? -1 : 0,
+      onfocus: () => this.makeTabStop(row, col),
+      onkeydown: (event) => {
+        if (!hasModifier(event) && this.handleKey(event, row, col)) consume(event);
+      },
+    });
   }
 
   /**
@@ -81,12 +88,12 @@ export class TableControl extends Control {
   }
 
   /**
-   * Move to the cell that an arrow key leads to; return whether the key was one.
+   * Handle a key; return whether it has a meaning here: an arrow key leads to another cell.
    * @param {KeyboardEvent} event
    * @param {number} row
    * @param {number} col
    */
-  moveFocus({ key }, row, col) {
+  handleKey({ key }, row, col) {
     if (!ARROW_STEPS[key]) return false;
     const [down, right] = ARROW_STEPS[key];
     this.buttons[row + down]?.[col + right]?.focus();
@@ -143,8 +150,8 @@ export class TableControl extends Control {
 export class CellsControl extends TableControl {
   /** @param {number} row @param {number} col */
   button(row, col) {
-    /** @type {HTMLButtonElement} */
-    const button = h("button", { type: "button", class: "cell", tabIndex: row || col ? -1 : 0 });
+    const button = super.button(row, col);
+    button.className = "cell";
     /** @type {{ x: number, value: number, moved: boolean } | null} */
     let held = null;
     button.onpointerdown = (event) => {
@@ -160,30 +167,17 @@ export class CellsControl extends TableControl {
     button.onpointerup = () => (held = null);
     button.onpointercancel = button.onpointerup;
     button.ondblclick = () => this.openField(row, col);
-    button.onfocus = () => this.makeTabStop(row, col);
-    button.onkeydown = (event) => this.press(event, row, col);
     return button;
   }
 
   /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  press(event, row, col) {
-    if (hasModifier(event) || !this.handleKey(event, row, col)) return;
-    consume(event);
-  }
-
-  /**
-   * Handle a key; return whether it has a meaning here.
-   * @param {KeyboardEvent} event
-   * @param {number} row
-   * @param {number} col
-   */
   handleKey(event, row, col) {
     const { key } = event;
     const sign = KEY_SIGNS[key];
     if (sign) this.setCell(row, col, this.value[row][col] + sign * this.spec.step * (event.shiftKey ? 10 : 1));
     else if (key === "Enter" || key === "F2") this.openField(row, col);
     else if (/^[\d.]$/.test(key)) this.openField(row, col, key);
-    else return this.moveFocus(event, row, col);
+    else return super.handleKey(event, row, col);
     return true;
   }
 

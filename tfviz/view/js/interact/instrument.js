@@ -1,10 +1,11 @@
 // The base class of instruments: controls for a function's arguments, panels of its results, and a sentence about them;
 // each change triggers one evaluation.
 
-import { button, h } from "../base/elements.js";
+import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { textWidth } from "../base/pen.js";
 import { capital, excerpt, label } from "../base/visible-text.js";
+import { exampleButtons } from "../controls/example-buttons.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
@@ -130,11 +131,10 @@ export class Instrument {
     this.isAbove = !high.length && flat.length <= MAX_CONTROLS_ABOVE;
     this.purpose = h("p", { class: "purpose" }, this.purposeText);
     this.argumentPane = h("div", { class: "controls arguments" }, this.purpose);
-    if (high.length) this.argumentPane.append(h("div", { class: "arguments high" }, ...high));
     const checks = flat.filter((element) => element.matches(".check"));
-    const lines = flat.filter((element) => !checks.includes(element));
-    if (lines.length) this.argumentPane.append(h("div", { class: "arguments flat" }, ...lines));
-    if (checks.length) this.argumentPane.append(h("div", { class: "arguments checks" }, ...checks));
+    const groups = { high, flat: flat.filter((element) => !checks.includes(element)), checks };
+    for (const [kind, elements] of Object.entries(groups))
+      if (elements.length) this.argumentPane.append(h("div", { class: `arguments ${kind}` }, ...elements));
     this.picturePane = h("div", { class: "pictures" });
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
@@ -159,15 +159,11 @@ export class Instrument {
 
   /** Add the author's buttons that set the controls, if there are any. */
   makeExamples() {
-    const examples = (this.source.viewDocument.examples ?? []).map(([name, values]) => {
-      const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
-      const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
-      return button(name, onclick);
-    });
-    if (examples.length)
-      this.frame.body.append(
-        h("div", { class: "examples", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...examples),
-      );
+    const examples = (this.source.viewDocument.examples ?? []).map(([name, values]) => ({
+      name,
+      act: () => this.store.set({ values: { ...this.store.get("values"), ...values } }),
+    }));
+    if (examples.length) this.frame.body.append(exampleButtons(examples, this.bar));
   }
 
   /** The instruction above the controls: the author's own, what stands behind the title's question, or one made from the controls. */
@@ -236,7 +232,6 @@ export class Instrument {
 
   begin() {
     const closeFrame = this.frame.open();
-    this.end = this.end.bind(this);
     this.close = () => {
       closeFrame();
       this.screen.disconnect();

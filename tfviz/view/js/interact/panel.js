@@ -156,12 +156,14 @@ export class Panel {
     return text + unitSuffix(this.unit);
   }
 
+  /** Begin a text with the title. @param {string} text */
+  titled(text) {
+    return this.title ? `${excerpt(this.title)}: ${text}` : text;
+  }
+
   /** @param {Point} cell */
   reading(cell) {
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName(cell)} ${this.measured(this.value(cell))}`.replace(
-      "  ",
-      " ",
-    );
+    return this.titled(`${this.cellName(cell)} ${this.measured(this.value(cell))}`).replace("  ", " ");
   }
 
   /**

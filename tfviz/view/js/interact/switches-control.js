@@ -1,7 +1,5 @@
 // A control for a table of booleans, which are clicked, painted by dragging the pointer, or switched by keys.
 
-import { h } from "../base/elements.js";
-import { consume, hasModifier } from "../base/events.js";
 import { label } from "../base/visible-text.js";
 import { TableControl } from "./cells-control.js";
 
@@ -14,8 +12,8 @@ export class SwitchesControl extends TableControl {
 
   /** @param {number} row @param {number} col */
   button(row, col) {
-    /** @type {HTMLButtonElement} */
-    const button = h("button", { type: "button", class: "switch", tabIndex: row || col ? -1 : 0 });
+    const button = super.button(row, col);
+    button.className = "switch";
     button.onpointerdown = (event) => {
       if (event.button !== 0) return;
       this.paints = !this.value[row][col];
@@ -34,15 +32,7 @@ export class SwitchesControl extends TableControl {
     button.onclick = (event) => {
       if (event.detail === 0) this.setCell(row, col, !this.value[row][col]); // by key
     };
-    button.onfocus = () => this.makeTabStop(row, col);
-    button.onkeydown = (event) => this.press(event, row, col);
     return button;
-  }
-
-  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  press(event, row, col) {
-    if (hasModifier(event) || !this.moveFocus(event, row, col)) return;
-    consume(event);
   }
 
   /** @param {number} row @param {number} col @param {boolean} on */

@@ -4,6 +4,7 @@
 import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { formatCount } from "../base/numbers.js";
+import { exampleButtons } from "../controls/example-buttons.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
@@ -16,7 +17,6 @@ import { describeHead } from "../views/head-summary.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
-import { tryButtons } from "./examples.js";
 import STUDIO_CSS from "../controls/studio.css";
 import WIDTHS_CSS from "../controls/studio-widths.css";
 import BARS_CSS from "./bars.css";
@@ -30,7 +30,7 @@ import TEXT_CSS from "./text/text.css";
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./text/encoded-text.js" */
 /** @import { HeadAddress } from "./model-pane.js" */
-/** @import { Example } from "./examples.js" */
+/** @import { Example } from "../controls/example-buttons.js" */
 /**
  * @typedef {ViewOptions & {
  *   engine?(viewDocument: StudioDocument): import("../engine/client.js").Engine,
@@ -84,8 +84,6 @@ export class Studio {
   lead = h("p", { class: "lead" });
   /** Which head shades the text. */
   sourceLabel = h("small", {});
-  /** The buttons after "Try". */
-  examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
   /** @type {HTMLElement | null} */
   textPane = null;
   /** @type {LookArcs | undefined} */
@@ -192,7 +190,6 @@ export class Studio {
       headPane.element,
     );
     this.arcs = new LookArcs(panes);
-    frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, headPane.selectedHead, headPane.openedHead), "");
   }
 
@@ -207,7 +204,8 @@ export class Studio {
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
-    this.examples.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...examples]));
+    const done = () => this.problem && this.announce(this.problem);
+    this.frame.body.append(exampleButtons([...proposed, ...examples], this.bar, done));
   }
 
   /** Show which head shades the text, and for which token. @param {string} subject such as "“s” looks" */
