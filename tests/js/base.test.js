@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
-import { indexAfterKey } from "../../tfviz/view/js/base/events.js";
+import { followDrag, indexAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, ALLOWED, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
 import { clamp, exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
@@ -29,6 +29,34 @@ test("a number beyond a range becomes its end; an empty range gives the low one"
   );
   assert.equal(clamp(3, 0, -1), 0);
   assert.equal(clamp(Infinity, 0, 4), 4);
+});
+
+test("a drag is followed until its pointer is released, and only that of the pointer that was pressed", () => {
+  /** @type {number[]} */
+  const captured = [];
+  /** @type {any} */
+  const element = {
+    setPointerCapture: (/** @type {number} */ id) => captured.push(id),
+    hasPointerCapture: (/** @type {number} */ id) => captured.includes(id),
+  };
+  /** @type {(number | string)[]} */
+  const calls = [];
+  const move = (/** @type {any} */ { clientX }) => void calls.push(clientX);
+  followDrag(
+    element,
+    ({ button }) => (button ? undefined : move),
+    () => void calls.push("end"),
+  );
+  element.onpointermove({ pointerId: 7, clientX: 1 }); // a mouse that only passes
+  element.onpointerdown({ pointerId: 7, button: 2 });
+  element.onpointerup({ pointerId: 7 });
+  assert.deepEqual([captured, calls], [[], []]);
+  element.onpointerdown({ pointerId: 7, button: 0 });
+  element.onpointermove({ pointerId: 7, clientX: 2 });
+  element.onpointermove({ pointerId: 8, clientX: 3 }); // a second finger
+  element.onpointerup({ pointerId: 7 });
+  element.onpointermove({ pointerId: 7, clientX: 4 });
+  assert.deepEqual([captured, calls], [[7], [2, "end"]]);
 });
 
 test("a key leads to an index in a row, also beyond its ends", () => {

@@ -44,6 +44,30 @@ export function followPointer(element, onPoint, onLeave) {
 }
 
 /**
+ * Follow drags that begin on an element, until the pointer is released. `begin` returns what is called at each move;
+ * nothing, if this is no drag.
+ * @param {HTMLElement} element
+ * @param {(event: PointerEvent) => ((event: PointerEvent) => void) | undefined} begin
+ * @param {() => void} [end]
+ */
+export function followDrag(element, begin, end = () => {}) {
+  /** @type {((event: PointerEvent) => void) | undefined} */
+  let move;
+  element.onpointerdown = (event) => {
+    move = begin(event);
+    if (move) element.setPointerCapture(event.pointerId);
+  };
+  element.onpointermove = (event) => {
+    if (element.hasPointerCapture(event.pointerId)) move?.(event);
+  };
+  element.onpointerup = () => {
+    if (move) end();
+    move = undefined;
+  };
+  element.onpointercancel = element.onpointerup;
+}
+
+/**
  * Return the index that a key leads to in a row that ends at `last`; undefined for other keys.
  * @param {string} key
  * @param {number} index

@@ -1,7 +1,7 @@
 // A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
 import { h } from "../base/elements.js";
-import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
+import { ARROW_STEPS, consume, followDrag, hasModifier } from "../base/events.js";
 import { clamp, formatNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
@@ -152,20 +152,15 @@ export class CellsControl extends TableControl {
   button(row, col) {
     const button = super.button(row, col);
     button.className = "cell";
-    /** @type {{ x: number, value: number, moved: boolean } | null} */
-    let held = null;
-    button.onpointerdown = (event) => {
-      held = { x: event.clientX, value: this.value[row][col], moved: false };
-      button.setPointerCapture(event.pointerId);
-    };
-    button.onpointermove = (event) => {
-      if (!held || !button.hasPointerCapture(event.pointerId)) return;
-      const steps = Math.trunc((event.clientX - held.x) / PIXELS_PER_STEP);
-      held.moved ||= steps !== 0;
-      if (held.moved) this.setCell(row, col, held.value + steps * this.spec.step);
-    };
-    button.onpointerup = () => (held = null);
-    button.onpointercancel = button.onpointerup;
+    followDrag(button, ({ clientX: start }) => {
+      const value = this.value[row][col];
+      let moved = false;
+      return ({ clientX }) => {
+        const steps = Math.trunc((clientX - start) / PIXELS_PER_STEP);
+        moved ||= steps !== 0;
+        if (moved) this.setCell(row, col, value + steps * this.spec.step);
+      };
+    });
     button.ondblclick = () => this.openField(row, col);
     return button;
   }

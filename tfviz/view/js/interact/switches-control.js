@@ -1,5 +1,6 @@
 // A control for a table of booleans, which are clicked, painted by dragging the pointer, or switched by keys.
 
+import { followDrag } from "../base/events.js";
 import { label } from "../base/visible-text.js";
 import { TableControl } from "./cells-control.js";
 
@@ -7,28 +8,23 @@ import { TableControl } from "./cells-control.js";
 
 /** A table of on-off switches. @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {
-  /** The value that the pointer paints on cells until it is released. */
-  paints = false;
-
   /** @param {number} row @param {number} col */
   button(row, col) {
     const button = super.button(row, col);
     button.className = "switch";
-    button.onpointerdown = (event) => {
-      if (event.button !== 0) return;
-      this.paints = !this.value[row][col];
-      this.setCell(row, col, this.paints);
-      button.setPointerCapture(event.pointerId);
-    };
-    button.onpointermove = (event) => {
-      if (!button.hasPointerCapture(event.pointerId)) return;
-      const root = /** @type {ShadowRoot} */ (button.getRootNode());
-      const under = root.elementFromPoint(event.clientX, event.clientY);
-      this.buttons.forEach((line, i) => {
-        const j = line.findIndex((other) => other === under);
-        if (j >= 0) this.setCell(i, j, this.paints);
-      });
-    };
+    followDrag(button, (event) => {
+      if (event.button !== 0) return undefined;
+      const paints = !this.value[row][col];
+      this.setCell(row, col, paints);
+      return ({ clientX, clientY }) => {
+        const root = /** @type {ShadowRoot} */ (button.getRootNode());
+        const under = root.elementFromPoint(clientX, clientY);
+        this.buttons.forEach((line, i) => {
+          const j = line.findIndex((other) => other === under);
+          if (j >= 0) this.setCell(i, j, paints);
+        });
+      };
+    });
     button.onclick = (event) => {
       if (event.detail === 0) this.setCell(row, col, !this.value[row][col]); // by key
     };

@@ -1,7 +1,7 @@
 // The base class of studios: a frame with three panes (text, model, prediction), an engine with the model's programs,
 // tokenizers, undo, and the selected head with its description and map.
 
-import { h } from "../base/elements.js";
+import { h, whenRemoved } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { formatCount } from "../base/numbers.js";
 import { exampleButtons } from "../controls/example-buttons.js";
@@ -137,14 +137,12 @@ export class Studio {
   open() {
     const { host } = this.frame;
     this.session.start();
-    // A worker runs until it is terminated, so a view that is off the page has none.
-    const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
-    watcher.observe(host);
+    const unwatch = whenRemoved(host, () => this.closeEngine());
     const end = this.frame.open();
     this.textPane?.children[1].after(this.frame.status); // messages are shown beside the text field
     this.close = () => {
       this.requests.end();
-      watcher.disconnect();
+      unwatch();
       this.headPane.close();
       this.bar.close();
       this.closeEngine();
