@@ -89,6 +89,12 @@ export class Studio {
   /** @type {LookArcs | undefined} */
   arcs;
 
+  /** The answer whose maps are shown. @type {object | null} */
+  mappedAnswer = null;
+
+  /** What is measured in the background. @type {Promise<void> | undefined} */
+  measuring;
+
   /** Why the text cannot be read; "": it can be. */
   problem = "";
 
@@ -213,8 +219,9 @@ export class Studio {
   }
 
   /** Wait until the current choices are shown and everything that depends on them is computed. */
-  whenIdle() {
-    return this.refresh();
+  async whenIdle() {
+    await this.refresh();
+    await this.measuring;
   }
 
   /** Close the engine, until the next run. */
@@ -260,12 +267,14 @@ export class Studio {
   }
 
   /**
-   * Show the maps of a run in the model's pane; words are those of the rows and of the columns.
-   * @param {Record<string, Pattern[]>} patterns
+   * Show the maps of an answer in the model's pane; words are those of the rows and of the columns.
+   * @param {object} answer
+   * @param {Record<string, Pattern[]> | null} patterns null: they are shown already
    * @param {(part: CapturedPart) => string[][]} words
    */
-  showMaps(patterns, words) {
-    this.heads.update(patterns, words);
+  showMaps(answer, patterns, words) {
+    if (patterns && this.mappedAnswer !== answer) this.heads.update(patterns, words);
+    this.mappedAnswer = answer;
     this.showModel();
   }
 

@@ -185,11 +185,9 @@ export class FillStudio extends TextStudio {
     return this.ablation.describe(head, {
       key: `${position} ${ids}`,
       name: quotedExcerpt(this.tokenizer.tokens([id])[0], 24),
-      probability: prediction.probabilities[id],
-      ask: async (edits) => {
-        const other = await this.ask("ablation", ids, { edits });
-        return other && softmax(logitsAt(other, position, this.tokenizer.size))[id];
-      },
+      answer,
+      probability: (other) => softmax(logitsAt(other, position, this.tokenizer.size))[id],
+      ask: (edits) => this.ask("ablation", ids, { edits }),
     });
   }
 

@@ -191,12 +191,10 @@ export class ClassifyImageStudio extends Studio {
       hidden.length || edits.length ? this.ask("baseline", []) : null,
     ]);
     if (!answer || !isCurrent()) return false;
-    const renewed = answer !== this.answer;
     this.answer = answer;
     this.baseline = baseline ?? answer;
     const { words } = this.viewDocument;
-    if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
-    else this.showModel();
+    this.showMaps(answer, answer.patterns, () => [words, words]);
     return true;
   }
 
@@ -209,12 +207,6 @@ export class ClassifyImageStudio extends Studio {
   /** @param {HeadAddress} address */
   thumbnail(address) {
     return this.attention.thumb(address);
-  }
-
-  /** Wait until the effect of each patch is measured, too. */
-  async whenIdle() {
-    await this.refresh();
-    await this.measuring;
   }
 
   /** The grid that shades the patches; null for none. @returns {Grid | null} */
@@ -277,11 +269,9 @@ export class ClassifyImageStudio extends Studio {
       return this.ablation.describe(address, {
         key: `${label} ${hidden}`,
         name: this.verdict.labelText,
-        probability: softmax(answer.logits)[label],
-        ask: async (edits) => {
-          const other = await this.ask("ablation", hidden, { edits });
-          return other && softmax(other.logits)[label];
-        },
+        answer,
+        probability: ({ logits }) => softmax(logits)[label],
+        ask: (edits) => this.ask("ablation", hidden, { edits }),
       });
     const [baselineProbability, edited] = [baseline, answer].map(({ logits }) => softmax(logits)[label]);
     return effectSentence(this.verdict.labelText, baselineProbability, edited, this.hidden.length, this.edits.length);

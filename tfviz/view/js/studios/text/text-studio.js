@@ -72,8 +72,6 @@ export class TextStudio extends Studio {
   answer = null;
   /** @type {TextAnswer | null} the answer for comparison */
   baseline = null;
-  /** @type {TextAnswer | null} whose maps are shown */
-  mappedAnswer = null;
   /** @type {number | null} the word under the pointer */
   pointed = null;
   /** @type {number[]} the first token of each word, and one past the last */
@@ -250,7 +248,7 @@ export class TextStudio extends Studio {
     Object.assign(this, { answer, baseline: baseline ?? answer, starts, startSegments: segments });
     void this.show(isCurrent);
     this.announceFocus();
-    this.showHeads();
+    this.showMaps(answer, answer.patterns, () => Array(2).fill(this.tokenizer.tokens(answer.ids)));
     this.frame.updateTable();
   }
 
@@ -289,14 +287,6 @@ export class TextStudio extends Studio {
   async ask(channel, ids, options = {}) {
     const answer = await this.answers.ask(channel, ids, { ids: { shape: [1, ids.length], data: ids } }, options);
     return answer && Object.assign(answer, { ids });
-  }
-
-  showHeads() {
-    const { answer } = this;
-    if (!answer?.patterns || this.mappedAnswer === answer) return this.showModel();
-    const words = this.tokenizer.tokens(answer.ids);
-    this.showMaps(answer.patterns, () => [words, words]);
-    this.mappedAnswer = answer;
   }
 }
 

@@ -41,8 +41,6 @@ export class TranslateStudio extends Studio {
 
   /** @type {SearchState | null} */
   current = null;
-  /** @type {DecoderOutput | null} whose maps are shown */
-  mappedAnswer = null;
   /** @type {Hypothesis[][]} the steps of the search that are shown */
   columns = [];
   updates = new LatestCallQueue();
@@ -238,7 +236,6 @@ export class TranslateStudio extends Studio {
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
-    if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
     const target = this.tokenizer.tokens([this.viewDocument.bos_id, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
@@ -250,8 +247,7 @@ export class TranslateStudio extends Studio {
       ...Object.entries(answer.encoderPatterns),
       ...maps.filter(([site]) => !site.includes("cross")),
     ]);
-    this.showMaps(patterns, ({ name }) => words[name]);
-    this.mappedAnswer = answer;
+    this.showMaps(answer, patterns, ({ name }) => words[name]);
   }
 
   /** The name of the part of the chosen head. */
@@ -319,18 +315,15 @@ export class TranslateStudio extends Studio {
     if (!current || !ids || this.searching) return "";
     const { read, text, answer } = current;
     const position = this.part === "cross-attention" ? (this.row ?? current.position) : current.position;
-    const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids);
-    const id = text.tokens[position] ?? topK(logs, 1)[0];
+    const logsOf = (/** @type {DecoderOutput} */ output) =>
+      logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids);
+    const id = text.tokens[position] ?? topK(logsOf(answer), 1)[0];
     return this.ablation.describe(head, {
       key: JSON.stringify([ids, read, position, id]),
       name: tokenPhrase(this.tokenizer.tokens([id])[0]),
-      probability: Math.exp(logs[id]),
-      ask: async (edits) => {
-        const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
-        return output && probabilityOf(output, id);
-      },
+      answer,
+      probability: (output) => Math.exp(logsOf(output)[id]),
+      ask: (edits) => this.searches.readerFor(ids, edits, "ablation").readText(read),
     });
   }
 

@@ -4,10 +4,12 @@
 import { h } from "../../base/elements.js";
 import { formatCount, formatFixed, formatNumber } from "../../base/numbers.js";
 import { capital } from "../../base/visible-text.js";
+import { HeadAblation } from "../head-ablation.js";
 import { cutTo } from "./language-model-reader.js";
 import { LossBars } from "./loss-bars.js";
 import { tokenLosses } from "../logits.js";
 
+/** @import { Edit } from "../../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { HeadAddress } from "../model-pane.js" */
 /** @import { WriteStudio } from "./write-studio.js" */
@@ -56,14 +58,14 @@ const lossHelp = (unit) =>
 
 /** A line that describes the loss of a text, and bars of its tokens. */
 export class TextLoss {
-  /** @type {Map<string, number | null>} the loss without each head; null while it is requested */
-  withoutHeads = new Map();
   /** The duration of the last reading in milliseconds. */
   readingTime = 0;
 
   /** @param {WriteStudio} studio */
   constructor(studio) {
     this.studio = studio;
+    /** @type {HeadAblation} */
+    this.ablation = new HeadAblation(studio);
     const { unit } = studio;
     this.line = h("small", { class: "metric", title: lossHelp(unit) });
     this.bars = new LossBars(unit);
@@ -104,19 +106,22 @@ export class TextLoss {
   /**
    * Describe the loss of the text without a head, which is computed once and shown when it is known.
    * @param {HeadAddress} address
+   * @returns {string}
    */
   describeWithout(address) {
     const { studio } = this;
     const { answer } = studio;
     if (!answer || answer.ids.length < 2 || studio.options.engine) return ""; // a kernel takes long for each answer
-    const key = JSON.stringify([address, answer.key]);
-    const without = this.withoutHeads.get(key);
+    const { ids, vocabSize } = answer;
     const now = (answer.loss ??= meanLoss(answer.logits, answer));
-    // reading a long text again takes too long
-    if (without === undefined && !studio.loop.running && this.readingTime <= MAX_READING_TIME)
-      void this.askWithout(key, address, answer);
-    if (without === undefined || without === null) return "";
-    return this.compare(now, without, answer.vocabSize, studio.heads.isOff(address));
+    const isSlow = studio.loop.running || this.readingTime > MAX_READING_TIME; // reading a long text again takes too long
+    const ask = async (/** @type {Edit[]} */ edits) => {
+      const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+      return result && meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer);
+    };
+    const without = this.ablation.valueWith(address, answer.key, isSlow ? null : ask);
+    if (without === null) return "";
+    return this.compare(now, without, vocabSize, studio.heads.isOff(address));
   }
 
   /**
@@ -132,17 +137,5 @@ export class TextLoss {
       return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${perplexityComparison(other, now, vocabSize, unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
     return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${perplexityComparison(now, other, vocabSize, unit)}.${note}`;
-  }
-
-  /** @param {string} key @param {HeadAddress} address @param {Answer} answer */
-  async askWithout(key, address, answer) {
-    this.withoutHeads.set(key, null);
-    const { studio } = this;
-    const { ids, vocabSize } = answer;
-    const edits = studio.heads.editsToggling(address);
-    const result = await studio.run("ablation", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
-    if (!result || studio.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
-    this.withoutHeads.set(key, meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer));
-    studio.showSentence();
   }
 }

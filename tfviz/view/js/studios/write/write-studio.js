@@ -42,8 +42,6 @@ export class WriteStudio extends Studio {
   answer = null;
   /** @type {ModelInput | null} the input of that answer */
   answerInput = null;
-  /** @type {Answer | null} whose maps are shown */
-  mappedAnswer = null;
   runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "primary" });
   next = new NextTokens(this.tokenizer, this.store, (id) => this.take(id));
   temperature = slider("Temperature", {
@@ -223,12 +221,7 @@ export class WriteStudio extends Studio {
     this.next.show(answer);
     this.textLoss.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
-    if (this.mappedAnswer !== answer) {
-      const words = this.tokenizer.tokens(answer.ids);
-      this.mappedAnswer = answer;
-      this.textLoss.withoutHeads.clear();
-      this.showMaps(answer.patterns, () => [words, words]);
-    } else this.showModel();
+    this.showMaps(answer, answer.patterns, () => Array(2).fill(this.tokenizer.tokens(answer.ids)));
     this.text.show();
     this.frame.updateTable();
   }
