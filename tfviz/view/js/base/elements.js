@@ -111,6 +111,16 @@ export function whenRemoved(element, act) {
   return () => watcher.disconnect();
 }
 
+/**
+ * Colour a word; null: as it is without a shade.
+ * @param {HTMLElement} element
+ * @param {{ background: string, ink: string } | null} shade
+ */
+export function shadeElement({ style }, shade) {
+  style.background = shade?.background ?? "";
+  style.color = shade?.ink ?? "";
+}
+
 /** Make a canvas for a drawing that is operated by keys. @param {string} label @returns {HTMLCanvasElement} */
 export const chartCanvas = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });

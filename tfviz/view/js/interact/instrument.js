@@ -4,7 +4,7 @@
 import { h } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { textWidth } from "../base/pen.js";
-import { capital, excerpt, label } from "../base/visible-text.js";
+import { excerpt, label } from "../base/visible-text.js";
 import { exampleButtons } from "../controls/example-buttons.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
@@ -12,6 +12,7 @@ import STUDIO_CSS from "../controls/studio.css";
 import WIDTHS_CSS from "../controls/studio-widths.css";
 import { table } from "../controls/table.js";
 import { CONTROLS, PANELS } from "./kinds.js";
+import { purposeText, shortcutsOf, titleParts } from "./instructions.js";
 import INTERACT_CSS from "./interact.css";
 import { LegendPanel, scaleLegends } from "./legend-panel.js";
 import { scalesOf } from "./scales.js";
@@ -37,32 +38,6 @@ const NUMBERS_WIDTH = 200; // of the numbers, beside the pictures
 const MIN_PICTURE_WIDTH = 200; // of a picture beside others
 const MAX_PICTURE_WIDTHS = [0, 680, 480, 380, 300]; // by the number of pictures side by side
 const MIN_CARD_WIDTH = 860;
-/** @type {Record<string, string>} the instruction for each kind of control */
-const INSTRUCTIONS = {
-  slider: "drag a slider",
-  points: "drag a point",
-  cells: "change a number",
-  switches: "press a cell",
-  text: "type a text",
-  order: "move a word",
-  angle: "turn the dial",
-  menu: "choose from the list",
-  switch: "tick the box",
-};
-
-/** The shortcuts to explain: [the kind of control, the key, what it does]. */
-const SHORTCUTS = [
-  ["slider", "left, right", "turn a slider; Home and End: all the way"],
-  ["points", "arrows on a point", "move it; with Shift by ten steps"],
-  ["cells", "arrows in the table", "go from number to number"],
-  ["cells", "+ − on a number", "change it by a step; with Shift by ten"],
-  ["cells", "digits, Enter", "type a number; Enter keeps it, Escape does not"],
-  ["switches", "arrows in the table", "go from switch to switch"],
-  ["switches", "Space, Enter", "turn it on or off; a mouse that is dragged turns all it meets"],
-  ["order", "Alt with arrows", "move a word; or Space, arrows, Space"],
-  ["angle", "arrows on a dial", "turn it by 5°; with Shift by 1°, Page up and down by 45°, Home to 0°"],
-  ["", "arrows on a picture", "read its numbers one by one; Home, End: first, last"],
-];
 
 /**
  * A view of a function's arguments and results. A subclass implements `evaluate(values)`, which returns a promise of the
@@ -100,11 +75,9 @@ export class Instrument {
     this.source = source;
     this.store = store;
     this.panels = panels;
-    /** @type {Set<string>} */
-    const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
     this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
-      shortcuts: SHORTCUTS.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
+      shortcuts: shortcutsOf(source.viewDocument),
       grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
       tables: () => this.panelViews.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
@@ -129,7 +102,7 @@ export class Instrument {
     const high = parts.filter((element) => !flat.includes(element));
     this.isHigh = high.length > 0;
     this.isAbove = !high.length && flat.length <= MAX_CONTROLS_ABOVE;
-    this.purpose = h("p", { class: "purpose" }, this.purposeText);
+    this.purpose = h("p", { class: "purpose" }, purposeText(source.viewDocument));
     this.argumentPane = h("div", { class: "controls arguments" }, this.purpose);
     const checks = flat.filter((element) => element.matches(".check"));
     const groups = { high, flat: flat.filter((element) => !checks.includes(element)), checks };
@@ -164,25 +137,6 @@ export class Instrument {
       act: () => this.store.set({ values: { ...this.store.get("values"), ...values } }),
     }));
     if (examples.length) this.frame.body.append(exampleButtons(examples, this.bar));
-  }
-
-  /** The instruction above the controls: the author's own, what stands behind the title's question, or one made from the controls. */
-  get purposeText() {
-    const { purpose, controls } = this.source.viewDocument;
-    if (purpose) return purpose;
-    const { subtitle } = this.titleParts;
-    if (subtitle) return capital(subtitle);
-    const instructions = [...new Set(Object.values(controls).map(({ kind }) => INSTRUCTIONS[kind]))];
-    const [last] = instructions.slice(-1);
-    const text = instructions.length > 1 ? `${instructions.slice(0, -1).join(", ")} or ${last}` : last;
-    return `${capital(text)}: the results follow.`;
-  }
-
-  /** The title up to its colon or question mark, and what stands behind that. */
-  get titleParts() {
-    const { title, purpose } = this.source.viewDocument;
-    const [all, main, mark, subtitle] = /^(.+?)(: |\? )(.+)$/su.exec(title) ?? [];
-    return all && !purpose ? { main: main + mark.replace(":", "").trim(), subtitle } : { main: title, subtitle: "" };
   }
 
   /** Limit the width of a card with few results, and enlarge it on a large screen. @param {number} screen */
@@ -254,7 +208,7 @@ export class Instrument {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
     this.frame.showStage(this.body, "");
-    this.frame.title.textContent = this.titleParts.main;
+    this.frame.title.textContent = titleParts(this.source.viewDocument).main;
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;

@@ -1,7 +1,7 @@
 // The effect of each word of a text on a classifier, measured in the background by running the model once without each
 // word.
 
-import { h, select } from "../../base/elements.js";
+import { h, select, shadeElement } from "../../base/elements.js";
 import { Grid, ALLOWED } from "../../base/grid.js";
 import { formatFixed, percent, withSign } from "../../base/numbers.js";
 import { throttle } from "../../base/throttle.js";
@@ -103,18 +103,14 @@ export class WordEffects {
     const { theme } = studio.frame;
     const least = theme.dark ? MIN_SHADE_DARK : 0;
     const shadeOf = (/** @type {number} */ share) => {
-      if (Math.abs(share) < MIN_SHADED) return { background: "", ink: "" };
+      if (Math.abs(share) < MIN_SHADED) return null;
       const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
       return theme.legibleShade(theme.diverging, Math.round(128 + 127 * shade), 128);
     };
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
-      const { background, ink } = shadeOf(-(effect ?? 0) / limit);
-      if (!shading && (effect !== undefined || all)) {
-        span.style.background = background;
-        span.style.color = ink;
-      }
+      if (!shading && (effect !== undefined || all)) shadeElement(span, shadeOf(-(effect ?? 0) / limit));
       span.title = studio.sentenceOf(i, label);
     });
     this.scale.hidden = !(isLabel(label) && this.answers.size > 0);

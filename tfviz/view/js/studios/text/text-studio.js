@@ -1,7 +1,7 @@
 // The base class of studios of one text: a field to type it, its words as buttons below, and the model's predictions
 // for it.
 
-import { button, h } from "../../base/elements.js";
+import { button, h, shadeElement } from "../../base/elements.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
@@ -172,8 +172,7 @@ export class TextStudio extends Studio {
     this.showShadingHead(`${tokenPhrase(this.tokenizer.tokens([answer.ids[row]])[0])} looks`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
-      span.style.background = colours?.background ?? "";
-      span.style.color = colours?.ink ?? "";
+      shadeElement(span, colours);
       if (colours) shadedPieces.push({ element: span, code: colours.code });
     });
     this.arcs?.show(
