@@ -117,6 +117,17 @@ export class TableControl extends Control {
     return this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? value : old)) : line));
   }
 
+  /** @param {Spec["start"]} value */
+  show(value) {
+    this.value = value;
+    this.buttons.forEach((line, row) =>
+      line.forEach((button, col) => this.showCell(button, this.cellName(row, col), value[row][col])),
+    );
+  }
+
+  /** @abstract @param {HTMLButtonElement} _button @param {string} _name @param {number | boolean} _cell */
+  showCell(_button, _name, _cell) {}
+
   /** @param {Spec["start"]} value @returns {Tensor} */
   input(value) {
     const data = value.flatMap((line) => line.map(Number));
@@ -224,16 +235,11 @@ export class CellsControl extends TableControl {
     if (begun === null) field.select();
   }
 
-  /** @param {CellsSpec["start"]} value */
-  show(value) {
-    this.value = value;
-    this.buttons.forEach((line, row) =>
-      line.forEach((button, col) => {
-        const text = digits(value[row][col]);
-        if (button.textContent !== text) button.textContent = text;
-        button.setAttribute("aria-label", `${this.cellName(row, col)}: ${text}`);
-      }),
-    );
+  /** @param {HTMLButtonElement} button @param {string} name @param {number} cell */
+  showCell(button, name, cell) {
+    const text = digits(cell);
+    if (button.textContent !== text) button.textContent = text;
+    button.setAttribute("aria-label", `${name}: ${text}`);
   }
 
   /** @param {number} cell */

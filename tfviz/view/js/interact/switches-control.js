@@ -39,15 +39,10 @@ export class SwitchesControl extends TableControl {
     this.show(next); // the next cell of a stroke must keep this change
   }
 
-  /** @param {SwitchesSpec["start"]} value */
-  show(value) {
-    this.value = value;
-    this.buttons.forEach((line, row) =>
-      line.forEach((button, col) => {
-        button.setAttribute("aria-label", this.cellName(row, col));
-        button.setAttribute("aria-pressed", String(value[row][col]));
-      }),
-    );
+  /** @param {HTMLButtonElement} button @param {string} name @param {boolean} cell */
+  showCell(button, name, cell) {
+    button.setAttribute("aria-label", name);
+    button.setAttribute("aria-pressed", String(cell));
   }
 
   /** @param {boolean} cell */

@@ -1,7 +1,7 @@
 // Predicts how toggling the selected head, off if it is on or on if it is off, would change what the model says.
 
 import { percent, withSign } from "../base/numbers.js";
-import { LruCache } from "./lru-cache.js";
+import { LruCache } from "../base/lru-cache.js";
 
 /** @import { Edit } from "../types.js" */
 /** @import { HeadAddress } from "./model-pane.js" */
