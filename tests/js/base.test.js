@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
-import { indexAfterKey } from "../../tfviz/view/js/base/events.js";
+import { cellAfterKey, followDrag, followWheel, indexAfterKey } from "../../tfviz/view/js/base/events.js";
 import { ABSENT, FORBIDDEN, Grid, ALLOWED, sinks } from "../../tfviz/view/js/base/grid.js";
 import { KernelClient } from "../../tfviz/view/js/base/kernel-client.js";
 import { clamp, exportedNumber, formatStep, withSign } from "../../tfviz/view/js/base/numbers.js";
@@ -29,6 +29,54 @@ test("a number beyond a range becomes its end; an empty range gives the low one"
   );
   assert.equal(clamp(3, 0, -1), 0);
   assert.equal(clamp(Infinity, 0, 4), 4);
+});
+
+test("a key leads to a cell of a table, not beyond its edges; other keys lead nowhere", () => {
+  const keys = ["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "Home", "End", "Enter"];
+  const cells = (/** @type {number | undefined} */ step) => keys.map((key) => cellAfterKey(key, [1, 3], [4, 9], step));
+  assert.deepEqual(cells(undefined), [[0, 3], [2, 3], [1, 2], [1, 4], [1, 0], [1, 8], null]);
+  assert.deepEqual(cells(10), [[0, 3], [3, 3], [1, 0], [1, 8], [1, 0], [1, 8], null]);
+});
+
+test("a wheel zooms with Ctrl or Cmd only, and else scrolls the page", () => {
+  /** @type {any} */
+  const element = {};
+  /** @type {(number | string)[]} */
+  const calls = [];
+  followWheel(element, (factor) => void calls.push(factor));
+  const preventDefault = () => void calls.push("prevented");
+  element.onwheel({ deltaY: 200, preventDefault });
+  element.onwheel({ deltaY: -200, ctrlKey: true, preventDefault });
+  element.onwheel({ deltaY: 400, metaKey: true, preventDefault });
+  assert.deepEqual(calls, ["prevented", 2, "prevented", 0.25]);
+});
+
+test("a drag is followed until its pointer is released, and only that of the pointer that was pressed", () => {
+  /** @type {number[]} */
+  const captured = [];
+  /** @type {any} */
+  const element = {
+    setPointerCapture: (/** @type {number} */ id) => captured.push(id),
+    hasPointerCapture: (/** @type {number} */ id) => captured.includes(id),
+  };
+  /** @type {(number | string)[]} */
+  const calls = [];
+  const move = (/** @type {any} */ { clientX }) => void calls.push(clientX);
+  followDrag(
+    element,
+    ({ button }) => (button ? undefined : move),
+    () => void calls.push("end"),
+  );
+  element.onpointermove({ pointerId: 7, clientX: 1 }); // a mouse that only passes
+  element.onpointerdown({ pointerId: 7, button: 2 });
+  element.onpointerup({ pointerId: 7 });
+  assert.deepEqual([captured, calls], [[], []]);
+  element.onpointerdown({ pointerId: 7, button: 0 });
+  element.onpointermove({ pointerId: 7, clientX: 2 });
+  element.onpointermove({ pointerId: 8, clientX: 3 }); // a second finger
+  element.onpointerup({ pointerId: 7 });
+  element.onpointermove({ pointerId: 7, clientX: 4 });
+  assert.deepEqual([captured, calls], [[7], [2, "end"]]);
 });
 
 test("a key leads to an index in a row, also beyond its ends", () => {

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { LatestRequest } from "../../tfviz/view/js/base/latest-request.js";
+import { throttle } from "../../tfviz/view/js/base/throttle.js";
 import { LatestCallQueue } from "../../tfviz/view/js/engine/latest-call-queue.js";
 
 test("a question is obsolete once another has begun", () => {
@@ -42,4 +43,46 @@ test("a question that fails before it is asked is an error, and the next one is 
   });
   await assert.rejects(thrown, /not ready/);
   assert.equal(await channel.run(async () => "later"), "later");
+});
+
+test("answers in order count until that to a later question has come, and none once the view is closed", () => {
+  const latest = new LatestRequest();
+  const [first, second, third] = [latest.beginInOrder(), latest.beginInOrder(), latest.beginInOrder()];
+  assert.deepEqual([first.accept(), first.isCurrent()], [true, false]); // shown while later ones are computed
+  assert.deepEqual([third.accept(), third.isCurrent()], [true, true]);
+  assert.equal(second.accept(), false); // it would replace a newer one
+  const fourth = latest.beginInOrder();
+  latest.end();
+  assert.deepEqual([fourth.accept(), latest.beginInOrder().accept()], [false, false]);
+});
+
+test("a channel is idle once the last question that came meanwhile is done", async () => {
+  const channel = new LatestCallQueue();
+  /** @type {string[]} */
+  const done = [];
+  const ask = (/** @type {string} */ name) =>
+    channel.run(async () => {
+      await new Promise((resolve) => setTimeout(resolve));
+      done.push(name);
+    });
+  void ask("a");
+  const { idle } = channel;
+  void ask("b");
+  void ask("c");
+  await idle;
+  assert.deepEqual(done, ["a", "c"]);
+  await channel.idle;
+  void ask("d");
+  await channel.idle;
+  assert.deepEqual(done, ["a", "c", "d"]);
+});
+
+test("a throttled function runs at most once an interval, and not before the first has passed", (context) => {
+  let now = 1000;
+  context.mock.method(performance, "now", () => now);
+  /** @type {number[]} */
+  const times = [];
+  const draw = throttle(() => times.push(now), 100);
+  for (now of [1000, 1099, 1100, 1150, 1199, 1200, 1450, 1500]) draw();
+  assert.deepEqual(times, [1100, 1200, 1450]);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { LruCache } from "../../tfviz/view/js/studios/lru-cache.js";
+import { LruCache } from "../../tfviz/view/js/base/lru-cache.js";
 
 /** @returns {LruCache<number>} a full one of three */
 function full() {
@@ -36,4 +36,11 @@ test("an entry is made only where it is missing", () => {
   assert.equal(cache.getOrMake("a", () => 9), 0); // prettier-ignore
   assert.equal(cache.getOrMake("e", () => 9), 9); // prettier-ignore
   assert.equal(keys(cache), "cae");
+});
+
+test("a cache that gets smaller drops all that is too much at the next entry", () => {
+  const cache = full();
+  cache.capacity = 2;
+  cache.set("d", 3);
+  assert.equal(keys(cache), "cd");
 });

@@ -99,6 +99,28 @@ export function checkbox(name, value, choose) {
   };
 }
 
+/**
+ * Call a function when an element has left the page, such as one that closes a worker, which runs until it is
+ * terminated. Return a function that ends this.
+ * @param {HTMLElement} element
+ * @param {() => void} act
+ */
+export function whenRemoved(element, act) {
+  const watcher = new ResizeObserver(() => element.isConnected || act());
+  watcher.observe(element);
+  return () => watcher.disconnect();
+}
+
+/**
+ * Colour a word; null: as it is without a shade.
+ * @param {HTMLElement} element
+ * @param {{ background: string, ink: string } | null} shade
+ */
+export function shadeElement({ style }, shade) {
+  style.background = shade?.background ?? "";
+  style.color = shade?.ink ?? "";
+}
+
 /** Make a canvas for a drawing that is operated by keys. @param {string} label @returns {HTMLCanvasElement} */
 export const chartCanvas = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });

@@ -1,6 +1,8 @@
 // Helpers for pointer and keyboard events: positions within an element, arrow keys, letters with Alt, and stopping an
 // event from spreading.
 
+import { clamp } from "./numbers.js";
+
 /** @import { Point } from "../types.js" */
 
 /** @type {Record<string, Point>} rows down and columns to the right */
@@ -44,6 +46,30 @@ export function followPointer(element, onPoint, onLeave) {
 }
 
 /**
+ * Follow drags that begin on an element, until the pointer is released. `begin` returns what is called at each move;
+ * nothing, if this is no drag.
+ * @param {HTMLElement} element
+ * @param {(event: PointerEvent) => ((event: PointerEvent) => void) | undefined} begin
+ * @param {() => void} [end]
+ */
+export function followDrag(element, begin, end = () => {}) {
+  /** @type {((event: PointerEvent) => void) | undefined} */
+  let move;
+  element.onpointerdown = (event) => {
+    move = begin(event);
+    if (move) element.setPointerCapture(event.pointerId);
+  };
+  element.onpointermove = (event) => {
+    if (element.hasPointerCapture(event.pointerId)) move?.(event);
+  };
+  element.onpointerup = () => {
+    if (move) end();
+    move = undefined;
+  };
+  element.onpointercancel = element.onpointerup;
+}
+
+/**
  * Return the index that a key leads to in a row that ends at `last`; undefined for other keys.
  * @param {string} key
  * @param {number} index
@@ -54,6 +80,33 @@ export function indexAfterKey(key, index, last) {
   /** @type {Record<string, number>} */
   const indices = { ArrowLeft: index - 1, ArrowRight: index + 1, Home: 0, End: last };
   return indices[key];
+}
+
+/**
+ * Return the cell of a table that an arrow key, Home or End leads to; null for other keys.
+ * @param {string} key
+ * @param {Point} cell
+ * @param {number[]} size rows and columns
+ * @param {number} [step] of an arrow key
+ * @returns {Point | null}
+ */
+export function cellAfterKey(key, [row, col], [rows, cols], step = 1) {
+  const [down, right] = ARROW_STEPS[key] ?? EDGE_STEPS[key] ?? [];
+  if (down === undefined) return null;
+  return [clamp(row + down * step, 0, rows - 1), clamp(col + right * step, 0, cols - 1)];
+}
+
+/**
+ * Call `zoom` with a factor when a wheel is turned with Ctrl, or two fingers are spread; a plain wheel scrolls the page.
+ * @param {HTMLElement} element
+ * @param {(factor: number, event: WheelEvent) => void} zoom
+ */
+export function followWheel(element, zoom) {
+  element.onwheel = (event) => {
+    if (!event.ctrlKey && !event.metaKey) return;
+    event.preventDefault();
+    zoom(2 ** (-event.deltaY / 200), event);
+  };
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { TiledGrid } from "./tiled-grid.js";
 import { ABSENT, FORBIDDEN, Grid, ALLOWED } from "./grid.js";
+import { LruCache } from "./lru-cache.js";
 import { PageData, inflated } from "./page-data.js";
 import { TopKeys } from "./top-keys.js";
 
@@ -24,8 +25,8 @@ const MAX_HEAD_CELLS = 20e6; // a larger head is held in blocks only
 export class HeadSource extends PageData {
   /** @type {Map<string, Promise<Grid>>} */
   heads = new Map();
-  /** @type {Map<string, Promise<AnyGrid>>} */
-  fullHeads = new Map();
+  /** @type {LruCache<Promise<AnyGrid>>} */
+  fullHeads = new LruCache(2);
   /** @type {(TopKeys | null)[] | undefined} by part */
   topKeys;
 
@@ -131,12 +132,9 @@ export class HeadSource extends PageData {
     if (!this.isPartial(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
-    const grid = this.fullHeads.get(key) ?? this.loadFull(part, layer, head);
-    this.fullHeads.delete(key); // move it to the end: the first entry is the least recently used
-    this.fullHeads.set(key, grid);
-    grid.catch(() => this.fullHeads.delete(key));
-    const maxHeads = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * cols.length)));
-    for (const [oldest] of this.fullHeads) if (this.fullHeads.size > maxHeads) this.fullHeads.delete(oldest);
+    this.fullHeads.capacity = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * cols.length)));
+    const grid = this.fullHeads.getOrMake(key, () => this.loadFull(part, layer, head));
+    grid.catch(() => this.fullHeads.entries.delete(key));
     return grid;
   }
 

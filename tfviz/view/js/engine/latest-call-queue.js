@@ -7,7 +7,8 @@
  * to null.
  */
 export class LatestCallQueue {
-  busy = false;
+  /** @type {Promise<void> | null} until no call is left; null if there is none */
+  running = null;
   /** @type {Waiting | null} the question to ask next */
   next = null;
 
@@ -15,13 +16,17 @@ export class LatestCallQueue {
   run(ask) {
     this.next?.resolve(null);
     return new Promise((resolve, reject) => {
-      this.next = { ask, resolve, reject };
-      if (!this.busy) void this.advance();
+      this.next = { ask: async () => ask(), resolve, reject }; // async: an error that it throws is one of its promise
+      this.running ??= this.advance();
     });
   }
 
+  /** Resolves when all calls so far, and those that arrive meanwhile, are done. */
+  get idle() {
+    return this.running ?? Promise.resolve();
+  }
+
   async advance() {
-    this.busy = true;
     while (this.next) {
       const { ask, resolve, reject } = this.next;
       this.next = null;
@@ -31,6 +36,6 @@ export class LatestCallQueue {
         reject(/** @type {Error} */ (error));
       }
     }
-    this.busy = false;
+    this.running = null;
   }
 }

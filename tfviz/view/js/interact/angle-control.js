@@ -1,7 +1,7 @@
 // A control for an angle: a dial that is turned by pointer or arrow keys.
 
 import { h } from "../base/elements.js";
-import { consume, hasModifier } from "../base/events.js";
+import { consume, followDrag, hasModifier } from "../base/events.js";
 import { formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
@@ -33,13 +33,10 @@ export class AngleControl extends Control {
       const [x, y] = [event.clientX - left - DIAL_SIDE / 2, DIAL_SIDE / 2 - (event.clientY - top)];
       if (x || y) this.turn(Math.round(Math.atan2(y, x) / RADIANS_PER_DEGREE) * RADIANS_PER_DEGREE);
     };
-    this.canvas.onpointerdown = (event) => {
-      this.canvas.setPointerCapture(event.pointerId);
+    followDrag(this.canvas, (event) => {
       turn(event);
-    };
-    this.canvas.onpointermove = (event) => {
-      if (this.canvas.hasPointerCapture(event.pointerId)) turn(event);
-    };
+      return turn;
+    });
     this.canvas.onkeydown = (event) => {
       const degrees = event.key === "Home" ? -Math.round(this.value / RADIANS_PER_DEGREE) : KEY_DEGREES[event.key];
       if (degrees === undefined || hasModifier(event)) return;

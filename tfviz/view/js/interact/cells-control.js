@@ -1,7 +1,7 @@
 // A control for a table of numbers, which are dragged sideways, stepped by keys, or typed.
 
 import { h } from "../base/elements.js";
-import { ARROW_STEPS, consume, hasModifier } from "../base/events.js";
+import { ARROW_STEPS, consume, followDrag, hasModifier } from "../base/events.js";
 import { clamp, formatNumber } from "../base/numbers.js";
 import { label } from "../base/visible-text.js";
 import { Control } from "./control.js";
@@ -63,9 +63,16 @@ export class TableControl extends Control {
     return "";
   }
 
-  /** @abstract @param {number} _row @param {number} _col @returns {HTMLButtonElement} */
-  button(_row, _col) {
-    throw new Error("a table has buttons");
+  /** Make the button of a cell; a subclass adds what the pointer does. @param {number} row @param {number} col */
+  button(row, col) {
+    return h("button", {
+      type: "button",
+      tabIndex: row || col ? -1 : 0,
+      onfocus: () => this.makeTabStop(row, col),
+      onkeydown: (event) => {
+        if (!hasModifier(event) && this.handleKey(event, row, col)) consume(event);
+      },
+    });
   }
 
   /**
@@ -81,12 +88,12 @@ export class TableControl extends Control {
   }
 
   /**
-   * Move to the cell that an arrow key leads to; return whether the key was one.
+   * Handle a key; return whether it has a meaning here: an arrow key leads to another cell.
    * @param {KeyboardEvent} event
    * @param {number} row
    * @param {number} col
    */
-  moveFocus({ key }, row, col) {
+  handleKey({ key }, row, col) {
     if (!ARROW_STEPS[key]) return false;
     const [down, right] = ARROW_STEPS[key];
     this.buttons[row + down]?.[col + right]?.focus();
@@ -109,6 +116,17 @@ export class TableControl extends Control {
   withCell(row, col, value) {
     return this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? value : old)) : line));
   }
+
+  /** @param {Spec["start"]} value */
+  show(value) {
+    this.value = value;
+    this.buttons.forEach((line, row) =>
+      line.forEach((button, col) => this.showCell(button, this.cellName(row, col), value[row][col])),
+    );
+  }
+
+  /** @abstract @param {HTMLButtonElement} _button @param {string} _name @param {number | boolean} _cell */
+  showCell(_button, _name, _cell) {}
 
   /** @param {Spec["start"]} value @returns {Tensor} */
   input(value) {
@@ -143,47 +161,29 @@ export class TableControl extends Control {
 export class CellsControl extends TableControl {
   /** @param {number} row @param {number} col */
   button(row, col) {
-    /** @type {HTMLButtonElement} */
-    const button = h("button", { type: "button", class: "cell", tabIndex: row || col ? -1 : 0 });
-    /** @type {{ x: number, value: number, moved: boolean } | null} */
-    let held = null;
-    button.onpointerdown = (event) => {
-      held = { x: event.clientX, value: this.value[row][col], moved: false };
-      button.setPointerCapture(event.pointerId);
-    };
-    button.onpointermove = (event) => {
-      if (!held || !button.hasPointerCapture(event.pointerId)) return;
-      const steps = Math.trunc((event.clientX - held.x) / PIXELS_PER_STEP);
-      held.moved ||= steps !== 0;
-      if (held.moved) this.setCell(row, col, held.value + steps * this.spec.step);
-    };
-    button.onpointerup = () => (held = null);
-    button.onpointercancel = button.onpointerup;
+    const button = super.button(row, col);
+    button.className = "cell";
+    followDrag(button, ({ clientX: start }) => {
+      const value = this.value[row][col];
+      let moved = false;
+      return ({ clientX }) => {
+        const steps = Math.trunc((clientX - start) / PIXELS_PER_STEP);
+        moved ||= steps !== 0;
+        if (moved) this.setCell(row, col, value + steps * this.spec.step);
+      };
+    });
     button.ondblclick = () => this.openField(row, col);
-    button.onfocus = () => this.makeTabStop(row, col);
-    button.onkeydown = (event) => this.press(event, row, col);
     return button;
   }
 
   /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  press(event, row, col) {
-    if (hasModifier(event) || !this.handleKey(event, row, col)) return;
-    consume(event);
-  }
-
-  /**
-   * Handle a key; return whether it has a meaning here.
-   * @param {KeyboardEvent} event
-   * @param {number} row
-   * @param {number} col
-   */
   handleKey(event, row, col) {
     const { key } = event;
     const sign = KEY_SIGNS[key];
     if (sign) this.setCell(row, col, this.value[row][col] + sign * this.spec.step * (event.shiftKey ? 10 : 1));
     else if (key === "Enter" || key === "F2") this.openField(row, col);
     else if (/^[\d.]$/.test(key)) this.openField(row, col, key);
-    else return this.moveFocus(event, row, col);
+    else return super.handleKey(event, row, col);
     return true;
   }
 
@@ -235,16 +235,11 @@ export class CellsControl extends TableControl {
     if (begun === null) field.select();
   }
 
-  /** @param {CellsSpec["start"]} value */
-  show(value) {
-    this.value = value;
-    this.buttons.forEach((line, row) =>
-      line.forEach((button, col) => {
-        const text = digits(value[row][col]);
-        if (button.textContent !== text) button.textContent = text;
-        button.setAttribute("aria-label", `${this.cellName(row, col)}: ${text}`);
-      }),
-    );
+  /** @param {HTMLButtonElement} button @param {string} name @param {number} cell */
+  showCell(button, name, cell) {
+    const text = digits(cell);
+    if (button.textContent !== text) button.textContent = text;
+    button.setAttribute("aria-label", `${name}: ${text}`);
   }
 
   /** @param {number} cell */

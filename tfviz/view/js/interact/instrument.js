@@ -1,15 +1,18 @@
 // The base class of instruments: controls for a function's arguments, panels of its results, and a sentence about them;
 // each change triggers one evaluation.
 
-import { button, h } from "../base/elements.js";
+import { h } from "../base/elements.js";
+import { LatestRequest } from "../base/latest-request.js";
 import { textWidth } from "../base/pen.js";
-import { capital, excerpt, label } from "../base/visible-text.js";
+import { excerpt, label } from "../base/visible-text.js";
+import { exampleButtons } from "../controls/example-buttons.js";
 import { Frame } from "../controls/frame.js";
 import { TopBar } from "../controls/top-bar.js";
 import STUDIO_CSS from "../controls/studio.css";
 import WIDTHS_CSS from "../controls/studio-widths.css";
 import { table } from "../controls/table.js";
 import { CONTROLS, PANELS } from "./kinds.js";
+import { purposeText, shortcutsOf, titleParts } from "./instructions.js";
 import INTERACT_CSS from "./interact.css";
 import { LegendPanel, scaleLegends } from "./legend-panel.js";
 import { scalesOf } from "./scales.js";
@@ -35,32 +38,6 @@ const NUMBERS_WIDTH = 200; // of the numbers, beside the pictures
 const MIN_PICTURE_WIDTH = 200; // of a picture beside others
 const MAX_PICTURE_WIDTHS = [0, 680, 480, 380, 300]; // by the number of pictures side by side
 const MIN_CARD_WIDTH = 860;
-/** @type {Record<string, string>} the instruction for each kind of control */
-const INSTRUCTIONS = {
-  slider: "drag a slider",
-  points: "drag a point",
-  cells: "change a number",
-  switches: "press a cell",
-  text: "type a text",
-  order: "move a word",
-  angle: "turn the dial",
-  menu: "choose from the list",
-  switch: "tick the box",
-};
-
-/** The shortcuts to explain: [the kind of control, the key, what it does]. */
-const SHORTCUTS = [
-  ["slider", "left, right", "turn a slider; Home and End: all the way"],
-  ["points", "arrows on a point", "move it; with Shift by ten steps"],
-  ["cells", "arrows in the table", "go from number to number"],
-  ["cells", "+ − on a number", "change it by a step; with Shift by ten"],
-  ["cells", "digits, Enter", "type a number; Enter keeps it, Escape does not"],
-  ["switches", "arrows in the table", "go from switch to switch"],
-  ["switches", "Space, Enter", "turn it on or off; a mouse that is dragged turns all it meets"],
-  ["order", "Alt with arrows", "move a word; or Space, arrows, Space"],
-  ["angle", "arrows on a dial", "turn it by 5°; with Shift by 1°, Page up and down by 45°, Home to 0°"],
-  ["", "arrows on a picture", "read its numbers one by one; Home, End: first, last"],
-];
 
 /**
  * A view of a function's arguments and results. A subclass implements `evaluate(values)`, which returns a promise of the
@@ -83,9 +60,7 @@ export class Instrument {
   computed = null;
   changed = "";
   resting = "";
-  requestedNumber = 0;
-  computedNumber = 0;
-  ended = false;
+  requests = new LatestRequest();
   zoom = 1;
   close = () => {};
 
@@ -100,11 +75,9 @@ export class Instrument {
     this.source = source;
     this.store = store;
     this.panels = panels;
-    /** @type {Set<string>} */
-    const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
     this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
-      shortcuts: SHORTCUTS.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
+      shortcuts: shortcutsOf(source.viewDocument),
       grids: () => this.panelViews.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
       tables: () => this.panelViews.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
@@ -129,13 +102,12 @@ export class Instrument {
     const high = parts.filter((element) => !flat.includes(element));
     this.isHigh = high.length > 0;
     this.isAbove = !high.length && flat.length <= MAX_CONTROLS_ABOVE;
-    this.purpose = h("p", { class: "purpose" }, this.purposeText);
+    this.purpose = h("p", { class: "purpose" }, purposeText(source.viewDocument));
     this.argumentPane = h("div", { class: "controls arguments" }, this.purpose);
-    if (high.length) this.argumentPane.append(h("div", { class: "arguments high" }, ...high));
     const checks = flat.filter((element) => element.matches(".check"));
-    const lines = flat.filter((element) => !checks.includes(element));
-    if (lines.length) this.argumentPane.append(h("div", { class: "arguments flat" }, ...lines));
-    if (checks.length) this.argumentPane.append(h("div", { class: "arguments checks" }, ...checks));
+    const groups = { high, flat: flat.filter((element) => !checks.includes(element)), checks };
+    for (const [kind, elements] of Object.entries(groups))
+      if (elements.length) this.argumentPane.append(h("div", { class: `arguments ${kind}` }, ...elements));
     this.picturePane = h("div", { class: "pictures" });
     this.numberPane = h("div", { class: "numbers" });
     this.stage.append(this.picturePane, this.numberPane);
@@ -160,34 +132,11 @@ export class Instrument {
 
   /** Add the author's buttons that set the controls, if there are any. */
   makeExamples() {
-    const examples = (this.source.viewDocument.examples ?? []).map(([name, values]) => {
-      const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
-      const onclick = () => this.bar.history.group(act); // a separate step of the history, however soon it follows
-      return button(name, onclick);
-    });
-    if (examples.length)
-      this.frame.body.append(
-        h("div", { class: "examples", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...examples),
-      );
-  }
-
-  /** The instruction above the controls: the author's own, what stands behind the title's question, or one made from the controls. */
-  get purposeText() {
-    const { purpose, controls } = this.source.viewDocument;
-    if (purpose) return purpose;
-    const { subtitle } = this.titleParts;
-    if (subtitle) return capital(subtitle);
-    const instructions = [...new Set(Object.values(controls).map(({ kind }) => INSTRUCTIONS[kind]))];
-    const [last] = instructions.slice(-1);
-    const text = instructions.length > 1 ? `${instructions.slice(0, -1).join(", ")} or ${last}` : last;
-    return `${capital(text)}: the results follow.`;
-  }
-
-  /** The title up to its colon or question mark, and what stands behind that. */
-  get titleParts() {
-    const { title, purpose } = this.source.viewDocument;
-    const [all, main, mark, subtitle] = /^(.+?)(: |\? )(.+)$/su.exec(title) ?? [];
-    return all && !purpose ? { main: main + mark.replace(":", "").trim(), subtitle } : { main: title, subtitle: "" };
+    const examples = (this.source.viewDocument.examples ?? []).map(([name, values]) => ({
+      name,
+      act: () => this.store.set({ values: { ...this.store.get("values"), ...values } }),
+    }));
+    if (examples.length) this.frame.body.append(exampleButtons(examples, this.bar));
   }
 
   /** Limit the width of a card with few results, and enlarge it on a large screen. @param {number} screen */
@@ -237,7 +186,6 @@ export class Instrument {
 
   begin() {
     const closeFrame = this.frame.open();
-    this.end = this.end.bind(this);
     this.close = () => {
       closeFrame();
       this.screen.disconnect();
@@ -247,7 +195,7 @@ export class Instrument {
   }
 
   end() {
-    this.ended = true;
+    this.requests.end();
   }
 
   /** @param {string} name @param {any} value */
@@ -260,27 +208,26 @@ export class Instrument {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
     this.frame.showStage(this.body, "");
-    this.frame.title.textContent = this.titleParts.main;
+    this.frame.title.textContent = titleParts(this.source.viewDocument).main;
     const key = JSON.stringify(values);
     if (key === this.requested) return this.show(); // only the width or the colours have changed
     this.requested = key;
-    const requestNumber = ++this.requestedNumber;
+    const { isCurrent, accept } = this.requests.beginInOrder();
     this.stage.ariaBusy = "true";
     try {
       const outputs = key === this.computed ? this.outputs : await this.evaluate(values);
-      if (!outputs || this.ended || requestNumber < this.computedNumber) return undefined; // a later change is being computed, or done
-      this.computedNumber = requestNumber;
+      if (!outputs || !accept()) return undefined; // a later change is being computed, or done
       const [before, last] = [this.outputs, this.values];
       [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
       if (before) this.announceChange(last, values);
       this.frame.updateTable();
     } catch (error) {
-      if (this.requested !== key) return undefined;
+      if (!isCurrent()) return undefined;
       this.requested = this.computed; // the same values may be tried again
       this.frame.announce(/** @type {Error} */ (error).message);
     } finally {
-      if (requestNumber === this.requestedNumber) this.stage.ariaBusy = "false";
+      if (isCurrent()) this.stage.ariaBusy = "false";
     }
     return undefined;
   }

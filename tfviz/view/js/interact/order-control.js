@@ -2,7 +2,7 @@
 // that the element with the pointer or the focus is never removed from the page.
 
 import { h } from "../base/elements.js";
-import { ARROW_STEPS, consume } from "../base/events.js";
+import { ARROW_STEPS, consume, followDrag } from "../base/events.js";
 import { clamp } from "../base/numbers.js";
 import { label, quoted } from "../base/visible-text.js";
 import { Control } from "./control.js";
@@ -39,18 +39,12 @@ export class OrderControl extends Control {
   button(index) {
     /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "ordered" });
-    button.onpointerdown = (event) => {
+    const begin = () => {
       [this.held, this.dragged] = [this.value[index], true];
-      button.setPointerCapture(event.pointerId);
       this.show(this.value);
+      return (/** @type {PointerEvent} */ event) => this.move(this.indexUnder(event));
     };
-    button.onpointermove = (event) => {
-      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.indexUnder(event));
-    };
-    button.onpointerup = (event) => {
-      if (button.hasPointerCapture(event.pointerId)) this.drop();
-    };
-    button.onpointercancel = () => this.drop();
+    followDrag(button, begin, () => this.drop());
     button.onclick = (event) => {
       if (event.detail === 0) this.pick(index); // by key
     };

@@ -1,6 +1,8 @@
 // An instrument whose function runs in the page, as programs in the engine.
 
+import { whenRemoved } from "../base/elements.js";
 import { Engine } from "../engine/client.js";
+import { LazyEngine } from "../engine/lazy-engine.js";
 import { Instrument } from "./instrument.js";
 
 /** @import { InteractState, ByteRange } from "../documents.js" */
@@ -9,11 +11,6 @@ import { Instrument } from "./instrument.js";
 
 /** An instrument that evaluates its function in an engine of its own. */
 export class PageInstrument extends Instrument {
-  /** @type {Engine | null} null while the view is off the page */
-  engine = null;
-  /** @type {Promise<any> | null} */
-  loaded = null;
-
   /**
    * @param {HTMLElement} host
    * @param {Data} source
@@ -22,24 +19,17 @@ export class PageInstrument extends Instrument {
    */
   constructor(host, source, store, options) {
     super(host, source, store, options);
-    this.worker = options.worker ?? null;
-    // A worker runs until it is terminated, so a view that is off the page has none.
-    this.watcher = new ResizeObserver(() => host.isConnected || this.suspend());
-    this.watcher.observe(host);
+    const { programs = {}, data } = source.viewDocument;
+    this.engine = new LazyEngine(
+      () => new Engine(options.worker ?? null),
+      (engine) => engine.load(programs, source.slice(/** @type {ByteRange} */ (data))),
+    );
+    this.unwatch = whenRemoved(host, () => this.suspend());
     this.begin();
   }
 
-  start() {
-    const { programs = {}, data } = this.source.viewDocument;
-    const engine = new Engine(this.worker);
-    this.loaded = engine.load(programs, this.source.slice(/** @type {ByteRange} */ (data)));
-    this.loaded.catch(() => {}); // the error is reported where the answer is awaited
-    return (this.engine = engine);
-  }
-
   suspend() {
-    this.engine?.close();
-    this.engine = null;
+    this.engine.close();
     this.requested = this.computed; // request the last unanswered values again
   }
 
@@ -54,14 +44,12 @@ export class PageInstrument extends Instrument {
     const inputs = { nothing: { shape: [], data: [0] } }; // if the program has menus and switches only
     for (const [name, control] of Object.entries(this.controls))
       if (!discrete.includes(name)) inputs[name] = control.input(values[name]);
-    const engine = this.engine ?? this.start();
-    await this.loaded;
-    return (await engine.runLatest("values", key, inputs))?.outputs ?? null;
+    return (await this.engine.request("values", key, inputs))?.outputs ?? null;
   }
 
   end() {
     super.end();
-    this.watcher.disconnect();
+    this.unwatch();
     this.suspend();
   }
 }

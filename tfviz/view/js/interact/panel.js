@@ -2,7 +2,7 @@
 // mouse and keys.
 
 import { chartCanvas } from "../base/elements.js";
-import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
+import { cellAfterKey, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid } from "../base/grid.js";
 import { clamp, formatNumber, unitSuffix } from "../base/numbers.js";
 import { h } from "../base/elements.js";
@@ -156,12 +156,14 @@ export class Panel {
     return text + unitSuffix(this.unit);
   }
 
+  /** Begin a text with the title. @param {string} text */
+  titled(text) {
+    return this.title ? `${excerpt(this.title)}: ${text}` : text;
+  }
+
   /** @param {Point} cell */
   reading(cell) {
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName(cell)} ${this.measured(this.value(cell))}`.replace(
-      "  ",
-      " ",
-    );
+    return this.titled(`${this.cellName(cell)} ${this.measured(this.value(cell))}`).replace("  ", " ");
   }
 
   /**
@@ -200,23 +202,11 @@ export class Panel {
     canvas.onblur = () => this.point(null);
     canvas.onkeydown = (event) => {
       if (hasModifier(event) || !this.size[0] || !this.size[1]) return;
-      const cell = this.cellAfterKey(event);
+      const cell = cellAfterKey(event.key, this.cursor ?? [0, 0], this.size, event.shiftKey ? 10 : 1);
       if (!cell) return;
       this.point(cell);
       consume(event);
     };
-  }
-
-  /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
-  cellAfterKey({ key, shiftKey }) {
-    const [row, col] = this.cursor ?? [0, 0];
-    const [lastRow, lastCol] = [this.size[0] - 1, this.size[1] - 1];
-    if (key === "Home") return [row, 0];
-    if (key === "End") return [row, lastCol];
-    if (!ARROW_STEPS[key]) return null;
-    const by = shiftKey ? 10 : 1;
-    const [down, right] = ARROW_STEPS[key];
-    return [clamp(row + down * by, 0, lastRow), clamp(col + right * by, 0, lastCol)];
   }
 }
 

@@ -6,7 +6,7 @@ import { textWidth } from "../base/pen.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { Plane, ARROW_STOPS, arrowTo } from "./plane.js";
 import { inkOf } from "../base/theme.js";
-import { excerpt, label, quoted } from "../base/visible-text.js";
+import { label, quoted } from "../base/visible-text.js";
 
 /** @import { Box, LineStyle, Pen, Point, Tensor } from "../types.js" */
 
@@ -14,6 +14,19 @@ const PLANE_SIDE = 380;
 const TOP_OFFSET = -10; // no names stand at the top of the plane
 const NAMED_TOP_OFFSET = -4; // but for the name of an axis
 const HIT_RADIUS = 24; // a pointer selects a point within this distance
+
+/**
+ * Return the index of the point that a pointer selects; null if none is near.
+ * @param {Plane} plane
+ * @param {Point[]} points
+ * @param {number} x
+ * @param {number} y
+ */
+function nearest(plane, points, x, y) {
+  const distances = points.map((point) => plane.distance(point, x, y));
+  const best = distances.indexOf(Math.min(...distances));
+  return distances[best] < HIT_RADIUS ? best : null;
+}
 
 /** The base class of panels that draw in a square of the plane. */
 class PlanePanel extends Panel {
@@ -50,9 +63,8 @@ class PlanePanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    const distances = this.points.map((point) => this.plane.distance(point, x, y));
-    const best = distances.indexOf(Math.min(...distances));
-    return distances[best] < HIT_RADIUS ? [best, 0] : null;
+    const row = nearest(this.plane, this.points, x, y);
+    return row === null ? null : [row, 0];
   }
 
   /** @param {Point} cell @returns {Box} */
@@ -69,7 +81,7 @@ class PlanePanel extends Panel {
   /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${this.cellName([row])} (${formatNumber(x)}, ${formatNumber(y)})`;
+    return this.titled(`${this.cellName([row])} (${formatNumber(x)}, ${formatNumber(y)})`);
   }
 
   /** @param {Tensor} [before] */
@@ -183,11 +195,10 @@ export class GraphPanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
-    const distances = this.nodes.map((node) => this.plane.distance(node, x, y));
-    const best = distances.indexOf(Math.min(...distances));
-    if (!(distances[best] < HIT_RADIUS)) return null;
-    const row = this.tensor.data.subarray(best * this.size[0], (best + 1) * this.size[0]);
-    return [best, row.indexOf(Math.max(...row))];
+    const from = nearest(this.plane, this.nodes, x, y);
+    if (from === null) return null;
+    const row = this.tensor.data.subarray(from * this.size[0], (from + 1) * this.size[0]);
+    return [from, row.indexOf(Math.max(...row))];
   }
 
   /** @param {Point} cell @returns {Box} */

@@ -1,7 +1,7 @@
 // A control for points in the plane, which are dragged or moved by arrow keys.
 
 import { h } from "../base/elements.js";
-import { ARROW_STEPS, consume, hasModifier, pointIn } from "../base/events.js";
+import { ARROW_STEPS, consume, followDrag, hasModifier, pointIn } from "../base/events.js";
 import { clamp, formatNumber } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
@@ -43,23 +43,16 @@ export class PointsControl extends Control {
   button(i) {
     /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "point" });
-    /** @type {number[] | null} */
-    let held = null; // from the pointer to the point
     /** @param {PointerEvent} event */
     const pointAt = (event) => pointIn(this.field, event).map((at) => at / this.zoom);
-    button.onpointerdown = (event) => {
-      const [x, y] = pointAt(event);
-      const [px, py] = this.plane.at(this.value[i]);
-      held = [px - x, py - y];
-      button.setPointerCapture(event.pointerId);
-    };
-    button.onpointermove = (event) => {
-      if (!held || !button.hasPointerCapture(event.pointerId)) return;
-      const [x, y] = pointAt(event);
-      this.move(i, this.plane.from(x + held[0], y + held[1]));
-    };
-    button.onpointerup = () => (held = null);
-    button.onpointercancel = button.onpointerup;
+    followDrag(button, (pressed) => {
+      const from = pointAt(pressed);
+      const [left, top] = this.plane.at(this.value[i]).map((at, axis) => at - from[axis]); // from the pointer to the point
+      return (event) => {
+        const [x, y] = pointAt(event);
+        this.move(i, this.plane.from(x + left, y + top));
+      };
+    });
     button.onkeydown = (event) => {
       const [down, right] = ARROW_STEPS[event.key] ?? [];
       if (down === undefined || hasModifier(event)) return;

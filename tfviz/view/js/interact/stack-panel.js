@@ -48,7 +48,12 @@ export class StackPanel extends Panel {
   }
 
   get sum() {
-    return Array.from(this.tensor.data).reduce((total, value) => total + this.part(value), 0);
+    return this.sumBefore(this.words.length);
+  }
+
+  /** The sum of the parts before one. @param {number} row */
+  sumBefore(row) {
+    return Array.from(this.tensor.data.slice(0, row)).reduce((total, value) => total + this.part(value), 0);
   }
 
   /** @param {number} value */
@@ -111,9 +116,10 @@ export class StackPanel extends Panel {
   /** @param {number} x @param {number} y @returns {Point | null} */
   cellAt(x, y) {
     if (y >= this.barTop && y < this.barTop + LAYOUT.bar) {
-      const at = this.words.findIndex(
-        (_, i) => x >= this.box([i, 0])[0] && x < this.box([i, 0])[0] + this.box([i, 0])[2],
-      );
+      const at = this.words.findIndex((_, i) => {
+        const [left, , long] = this.box([i, 0]);
+        return x >= left && x < left + long;
+      });
       return at < 0 ? null : [at, 0];
     }
     const rows = Math.ceil(this.words.length / this.columnCount);
@@ -123,9 +129,8 @@ export class StackPanel extends Panel {
 
   /** @param {Point} cell @returns {Box} */
   box([row]) {
-    const before = Array.from(this.tensor.data.slice(0, row)).reduce((total, value) => total + this.part(value), 0);
     const scale = this.width / this.end;
-    return [before * scale, this.barTop, this.part(this.tensor.data[row]) * scale, LAYOUT.bar];
+    return [this.sumBefore(row) * scale, this.barTop, this.part(this.tensor.data[row]) * scale, LAYOUT.bar];
   }
 
   /** @param {Point} cell */

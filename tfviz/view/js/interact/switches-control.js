@@ -1,7 +1,6 @@
 // A control for a table of booleans, which are clicked, painted by dragging the pointer, or switched by keys.
 
-import { h } from "../base/elements.js";
-import { consume, hasModifier } from "../base/events.js";
+import { followDrag } from "../base/events.js";
 import { label } from "../base/visible-text.js";
 import { TableControl } from "./cells-control.js";
 
@@ -9,40 +8,27 @@ import { TableControl } from "./cells-control.js";
 
 /** A table of on-off switches. @extends {TableControl<SwitchesSpec>} */
 export class SwitchesControl extends TableControl {
-  /** The value that the pointer paints on cells until it is released. */
-  paints = false;
-
   /** @param {number} row @param {number} col */
   button(row, col) {
-    /** @type {HTMLButtonElement} */
-    const button = h("button", { type: "button", class: "switch", tabIndex: row || col ? -1 : 0 });
-    button.onpointerdown = (event) => {
-      if (event.button !== 0) return;
-      this.paints = !this.value[row][col];
-      this.setCell(row, col, this.paints);
-      button.setPointerCapture(event.pointerId);
-    };
-    button.onpointermove = (event) => {
-      if (!button.hasPointerCapture(event.pointerId)) return;
-      const root = /** @type {ShadowRoot} */ (button.getRootNode());
-      const under = root.elementFromPoint(event.clientX, event.clientY);
-      this.buttons.forEach((line, i) => {
-        const j = line.findIndex((other) => other === under);
-        if (j >= 0) this.setCell(i, j, this.paints);
-      });
-    };
+    const button = super.button(row, col);
+    button.className = "switch";
+    followDrag(button, (event) => {
+      if (event.button !== 0) return undefined;
+      const paints = !this.value[row][col];
+      this.setCell(row, col, paints);
+      return ({ clientX, clientY }) => {
+        const root = /** @type {ShadowRoot} */ (button.getRootNode());
+        const under = root.elementFromPoint(clientX, clientY);
+        this.buttons.forEach((line, i) => {
+          const j = line.findIndex((other) => other === under);
+          if (j >= 0) this.setCell(i, j, paints);
+        });
+      };
+    });
     button.onclick = (event) => {
       if (event.detail === 0) this.setCell(row, col, !this.value[row][col]); // by key
     };
-    button.onfocus = () => this.makeTabStop(row, col);
-    button.onkeydown = (event) => this.press(event, row, col);
     return button;
-  }
-
-  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
-  press(event, row, col) {
-    if (hasModifier(event) || !this.moveFocus(event, row, col)) return;
-    consume(event);
   }
 
   /** @param {number} row @param {number} col @param {boolean} on */
@@ -53,15 +39,10 @@ export class SwitchesControl extends TableControl {
     this.show(next); // the next cell of a stroke must keep this change
   }
 
-  /** @param {SwitchesSpec["start"]} value */
-  show(value) {
-    this.value = value;
-    this.buttons.forEach((line, row) =>
-      line.forEach((button, col) => {
-        button.setAttribute("aria-label", this.cellName(row, col));
-        button.setAttribute("aria-pressed", String(value[row][col]));
-      }),
-    );
+  /** @param {HTMLButtonElement} button @param {string} name @param {boolean} cell */
+  showCell(button, name, cell) {
+    button.setAttribute("aria-label", name);
+    button.setAttribute("aria-pressed", String(cell));
   }
 
   /** @param {boolean} cell */

@@ -3,7 +3,7 @@
 import { MAX_NUMBERED_CELLS } from "../base/grid.js";
 import { clamp, formatAligned, formatNumber } from "../base/numbers.js";
 import { textWidth } from "../base/pen.js";
-import { excerpt, label, quoted } from "../base/visible-text.js";
+import { label, quoted } from "../base/visible-text.js";
 import { fitted, Heatmap, MIN_NUMBERED_CELL_SIZE } from "../views/heatmap.js";
 import { FONT_SIZE, Panel, fromTo } from "./panel.js";
 import { gridOf, isBinary, wordsFor } from "./scales.js";
@@ -275,7 +275,7 @@ export class BarPanel extends Panel {
     const previous = ordered(before.data, 1)[0];
     if (previous === this.order[0]) return "";
     const words = wordsFor(this.rows, this.tensor.data.length);
-    return `${this.title ? `${excerpt(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[previous])})`;
+    return this.titled(`${quoted(words[this.order[0]])} is first (was ${quoted(words[previous])})`);
   }
 }
 

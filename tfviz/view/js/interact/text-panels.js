@@ -138,10 +138,8 @@ export class LinePanel extends Panel {
       x > this.left + this.plotWidth + 8
     )
       return null;
-    const col = Math.max(
-      0,
-      Math.min(this.size[1] - 1, Math.round(((x - this.left) / this.plotWidth) * (this.size[1] - 1))),
-    );
+    const last = this.size[1] - 1;
+    const col = clamp(Math.round(((x - this.left) / this.plotWidth) * last), 0, last);
     const distances = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
     return [distances.indexOf(Math.min(...distances)), col];
   }

@@ -1,23 +1,15 @@
-// The engine of a studio, which starts with the first run, closes with the view, and starts again if it is needed
-// later.
+// The engine of a studio, which announces errors and shows whether it is busy.
 
 import { bytesOf } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
+import { LazyEngine } from "../engine/lazy-engine.js";
 
 /** @import { StudioDocument } from "../documents.js" */
 /** @import { RunOptions } from "../types.js" */
 /** @import { StudioOptions } from "./studio.js" */
 
 /** A session of an engine with a model's programs, which reports errors and whether it is busy. */
-export class EngineSession {
-  /** @type {Engine | null} */
-  engine = null;
-  /** Resolves once the engine has the programs. */
-  ready = Promise.resolve();
-  /** @type {Promise<null>} resolves when the engine is closed */
-  closed = Promise.resolve(null);
-  /** @type {(value: null) => void} */
-  resolveClosed = () => {};
+export class EngineSession extends LazyEngine {
   /** The number of unanswered requests. */
   unanswered = 0;
 
@@ -28,29 +20,20 @@ export class EngineSession {
    * @param {{ showError(error: Error): void, busy(busy: boolean): void }} handlers
    */
   constructor(viewDocument, data, options, handlers) {
-    this.viewDocument = viewDocument;
-    this.data = data;
-    this.options = options;
+    super(
+      () => options.engine?.(viewDocument) ?? new Engine(options.worker ?? null),
+      async (engine) => {
+        if (options.engine) return; // a kernel has the programs already
+        await engine.load(viewDocument.programs ?? {}, typeof data === "string" ? bytesOf(data) : data);
+      },
+    );
     this.handlers = handlers;
   }
 
   start() {
-    const { viewDocument, data, options } = this;
-    const engine = options.engine?.(viewDocument) ?? new Engine(options.worker ?? null);
-    const bytes = typeof data === "string" ? bytesOf(data) : data;
-    this.engine = engine;
-    this.ready = options.engine ? Promise.resolve() : engine.load(viewDocument.programs ?? {}, bytes);
-    this.closed = new Promise((resolve) => {
-      this.resolveClosed = resolve;
-    });
+    const engine = super.start();
     void this.whileBusy(() => Promise.race([this.ready, this.closed]));
     return engine;
-  }
-
-  close() {
-    this.engine?.close();
-    this.engine = null;
-    this.resolveClosed(null);
   }
 
   /**
@@ -61,12 +44,7 @@ export class EngineSession {
    * @param {RunOptions} options
    */
   run(channel, program, inputs, options) {
-    return this.whileBusy(async () => {
-      const engine = this.engine ?? this.start();
-      const { closed } = this;
-      await Promise.race([this.ready, closed]);
-      return Promise.race([engine.runLatest(channel, program, inputs, options), closed]);
-    });
+    return this.whileBusy(() => this.request(channel, program, inputs, options));
   }
 
   /**

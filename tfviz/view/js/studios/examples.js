@@ -1,12 +1,12 @@
 // Guided experiments of the studios of texts. Each does something that the reader could do, and Undo reverts it.
 
-import { button } from "../base/elements.js";
 import { NO_LOCKS } from "../base/locks.js";
 import { formatCount, formatFixed } from "../base/numbers.js";
 import { prefersNoMotion } from "./animation.js";
 import { countKinds } from "../views/head-summary.js";
 import { PREDICTED_LABEL, isLabel } from "./classify/word-effects.js";
 
+/** @import { Example } from "../controls/example-buttons.js" */
 /** @import { ClassifyStudio } from "./classify/classify-studio.js" */
 /** @import { FillStudio } from "./fill/fill-studio.js" */
 /** @import { Studio } from "./studio.js" */
@@ -17,34 +17,6 @@ const SCAN_INTERVAL = 90; // milliseconds for which a search shows each head
 const MAX_NEW_TOKENS = 60;
 const MAX_TOKENS_TO_LOOP = 5 * MAX_NEW_TOKENS; // within which a greedy text is to loop
 const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no loop
-
-/**
- * @typedef {object} Example
- * @property {string} name
- * @property {() => any} act
- */
-
-/**
- * Make a button for each experiment, run one at a time.
- * @param {Studio<any>} studio
- * @param {Example[]} examples
- */
-export function tryButtons(studio, examples) {
-  return examples.map(({ name, act }) => {
-    const run = async () => {
-      tryButton.setAttribute("aria-busy", "true");
-      try {
-        await studio.history.group(act);
-        if (studio.problem) studio.announce(studio.problem);
-      } catch (error) {
-        studio.frame.showError(/** @type {Error} */ (error));
-      }
-      tryButton.removeAttribute("aria-busy");
-    };
-    const tryButton = button(name, run, { class: "try" });
-    return tryButton;
-  });
-}
 
 /**
  * Return the head whose strongest keys are of a kind most often, and how often.

@@ -1,7 +1,7 @@
 // Measures how toggling a head, off if it is on or on if it is off, would change a studio's answer.
 
 import { percent, withSign } from "../base/numbers.js";
-import { LruCache } from "./lru-cache.js";
+import { LruCache } from "../base/lru-cache.js";
 
 /** @import { Edit } from "../types.js" */
 /** @import { HeadAddress } from "./model-pane.js" */
@@ -28,17 +28,30 @@ function logOddsOf(probability) {
 }
 
 /**
- * Make the query of the probability of an answer; its loss is minus its log-odds.
- * @param {string} name of the answer, within a sentence
- * @param {Pick<AblationQuery, "key" | "value" | "measure">} query
+ * Make the query of the probability of what the model says; its loss is minus its log-odds.
+ * @template Answer
+ * @param {string} name of what it says, within a sentence
+ * @param {object} query
+ * @param {string} query.key of everything that the answer depends on, but for the edits
+ * @param {Answer} query.answer the model's answer now
+ * @param {(answer: Answer) => number} query.probability of what it says, in an answer
+ * @param {(edits: Edit[]) => Promise<Answer | null>} query.ask the answer with other heads off; null if that failed
  * @returns {AblationQuery}
  */
-export const probabilityQuery = (name, query) => ({
-  ...query,
-  describe: (other, isOff) => probabilityChange(name, query.value, other, isOff),
-  loss: (probability) => -logOddsOf(probability),
-  unit: `log-odds of ${name}`,
-});
+export function probabilityQuery(name, { key, answer, probability, ask }) {
+  const value = probability(answer);
+  return {
+    key,
+    value,
+    measure: async (edits) => {
+      const other = await ask(edits);
+      return other && probability(other);
+    },
+    describe: (other, isOff) => probabilityChange(name, value, other, isOff),
+    loss: (other) => -logOddsOf(other),
+    unit: `log-odds of ${name}`,
+  };
+}
 
 /**
  * Describe the change of a probability in a sentence.

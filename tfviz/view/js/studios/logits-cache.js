@@ -1,7 +1,7 @@
 // A cache of a model's logits, by the tokens, edits and program that they were computed from.
 
 import { notFinite } from "./logits.js";
-import { LruCache } from "./lru-cache.js";
+import { LruCache } from "../base/lru-cache.js";
 
 /** @import { Edit, Pattern } from "../types.js" */
 /** @import { Studio } from "./studio.js" */

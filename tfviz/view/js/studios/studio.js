@@ -1,9 +1,10 @@
 // The base class of studios: a frame with three panes (text, model, prediction), an engine with the model's programs,
 // tokenizers, undo, and the selected head with its description and map.
 
-import { h } from "../base/elements.js";
+import { h, whenRemoved } from "../base/elements.js";
 import { LatestRequest } from "../base/latest-request.js";
 import { formatCount } from "../base/numbers.js";
+import { exampleButtons } from "../controls/example-buttons.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
@@ -18,7 +19,6 @@ import { describeHead } from "../views/head-summary.js";
 import { LookArcs } from "./text/look-arcs.js";
 import { besideEachOther, mapDrawing } from "./text/text-drawing.js";
 import { tokenName } from "./text/token-text.js";
-import { tryButtons } from "./examples.js";
 import STUDIO_CSS from "../controls/studio.css";
 import WIDTHS_CSS from "../controls/studio-widths.css";
 import BARS_CSS from "./bars.css";
@@ -32,7 +32,7 @@ import TEXT_CSS from "./text/text.css";
 /** @import { CapturedPart } from "./captured-maps.js" */
 /** @import { EncodedText } from "./text/encoded-text.js" */
 /** @import { HeadAddress } from "./model-pane.js" */
-/** @import { Example } from "./examples.js" */
+/** @import { Example } from "../controls/example-buttons.js" */
 /**
  * @typedef {ViewOptions & {
  *   engine?(viewDocument: StudioDocument): import("../engine/client.js").Engine,
@@ -86,12 +86,16 @@ export class Studio {
   lead = h("p", { class: "lead" });
   /** Which head shades the text. */
   sourceLabel = h("small", {});
-  /** The buttons after "Try". */
-  examples = h("div", { class: "examples", role: "group", "aria-label": "Try" });
   /** @type {HTMLElement | null} */
   textPane = null;
   /** @type {LookArcs | undefined} */
   arcs;
+
+  /** The answer whose maps are shown. @type {object | null} */
+  mappedAnswer = null;
+
+  /** What is measured in the background. @type {Promise<void> | undefined} */
+  measuring;
 
   /** Why the text cannot be read; "": it can be. */
   problem = "";
@@ -150,14 +154,12 @@ export class Studio {
   open() {
     const { host } = this.frame;
     this.session.start();
-    // A worker runs until it is terminated, so a view that is off the page has none.
-    const watcher = new ResizeObserver(() => host.isConnected || this.closeEngine());
-    watcher.observe(host);
+    const unwatch = whenRemoved(host, () => this.closeEngine());
     const end = this.frame.open();
     this.textPane?.children[1].after(this.frame.status); // messages are shown beside the text field
     this.close = () => {
       this.requests.end();
-      watcher.disconnect();
+      unwatch();
       this.headPane.close();
       this.bar.close();
       this.closeEngine();
@@ -203,7 +205,6 @@ export class Studio {
       headPane.element,
     );
     this.arcs = new LookArcs(panes);
-    frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, headPane.selectedHead, headPane.openedHead), "");
   }
 
@@ -218,7 +219,8 @@ export class Studio {
       name,
       act: () => this.store.set({ ...(TEXT_KEYS.some((text) => text in state) ? this.clearedChoices : {}), ...state }),
     }));
-    this.examples.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...examples]));
+    const done = () => this.problem && this.announce(this.problem);
+    this.frame.body.append(exampleButtons([...proposed, ...examples], this.bar, done));
   }
 
   /** Show which head shades the text, and for which token. @param {string} subject such as "“s” looks" */
@@ -228,8 +230,9 @@ export class Studio {
   }
 
   /** Wait until the current choices are shown and everything that depends on them is computed. */
-  whenIdle() {
-    return this.refresh();
+  async whenIdle() {
+    await this.refresh();
+    await this.measuring;
   }
 
   /** Close the engine, until the next run. */
@@ -275,12 +278,14 @@ export class Studio {
   }
 
   /**
-   * Show the maps of a run in the model's pane; words are those of the rows and of the columns.
-   * @param {Record<string, Pattern[]>} patterns
+   * Show the maps of an answer in the model's pane; words are those of the rows and of the columns.
+   * @param {object} answer
+   * @param {Record<string, Pattern[]> | null} patterns null: they are shown already
    * @param {(part: CapturedPart) => string[][]} words
    */
-  showMaps(patterns, words) {
-    this.heads.update(patterns, words);
+  showMaps(answer, patterns, words) {
+    if (patterns && this.mappedAnswer !== answer) this.heads.update(patterns, words);
+    this.mappedAnswer = answer;
     this.showModel();
   }
 

@@ -8,6 +8,7 @@ import { HeadControls, MODES } from "../controls/head-controls.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, linear } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
+import { throttle } from "../base/throttle.js";
 import { tokenPhrase } from "../base/token-names.js";
 import { HeadKinds } from "./head-kinds.js";
 import { isAttention, sharpestQuery, strongestQuerySentence } from "./head-summary.js";
@@ -232,18 +233,18 @@ export class HeadsView {
     frame.showStage(this.stage.element, selection.caption(mode));
     frame.zoomGroup.hidden = mode !== "head";
     this.finding.hidden = true;
-    if (mode === "head") return this.showHead(panels);
-    if (mode === "picture") return this.showPicture(panels);
+    if (mode === "head") return this.showHead(panels, isCurrent);
+    if (mode === "picture") return this.showPicture(panels, isCurrent);
     return mode === "lines" ? this.showLines(separate) : this.showWords(panels[0].grid);
   }
 
-  /** @param {GridPanel[]} panels */
-  async showHead(panels) {
+  /** @param {GridPanel[]} panels @param {() => boolean} isCurrent */
+  async showHead(panels, isCurrent) {
     const within = this.selection.lockedIn(panels[0].grid);
     await Promise.all(
       panels.flatMap(({ grid }) => (grid instanceof TiledGrid ? within.rows.map((i) => grid.row(i)) : [])),
     );
-    if (this.panels !== panels) return;
+    if (!isCurrent()) return;
     const linearPanels = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
     const { outlined = [], dividers = [] } = this.source.viewDocument;
     const { current } = this.source;
@@ -281,14 +282,13 @@ export class HeadsView {
     this.finding.hidden = false;
   }
 
-  /** @param {GridPanel[]} panels */
-  async showPicture(panels) {
+  /** @param {GridPanel[]} panels @param {() => boolean} isCurrent */
+  async showPicture(panels, isCurrent) {
     const { token } = this.selection;
     if (token.side === "rows")
       await Promise.all(panels.map(({ grid }) => grid instanceof TiledGrid && grid.row(token.index)));
     const { picture } = this.stages;
     if (!picture) return;
-    const isCurrent = () => this.panels === panels && this.mode === "picture";
     if (isCurrent()) await picture.show(panels, this.selection.part, token, this.frame.width, isCurrent);
     if (isCurrent() && this.selection.hasOneHead) this.frame.showStage(picture.element, picture.question);
   }
@@ -334,14 +334,13 @@ export class HeadsView {
     frame.showStage(this.stage.element, selection.caption("sheet"));
     frame.zoomGroup.hidden = this.finding.hidden = true;
     this.panels = null;
-    for (let i = 0, lastDraw = performance.now(); i < part.layers * part.heads; i++) {
+    const showProgress = throttle(show, DRAW_INTERVAL);
+    for (let i = 0; i < part.layers * part.heads; i++) {
       const [layer, head] = [Math.floor(i / part.heads), i % part.heads];
       const key = `${layer}.${head}`;
       if (!grids.has(key)) grids.set(key, await selection.grid(partIndex, layer, head, false));
       if (!isCurrent()) return;
-      if (performance.now() - lastDraw < DRAW_INTERVAL) continue;
-      show();
-      lastDraw = performance.now();
+      showProgress();
     }
     show();
     this.kinds.show(grids);

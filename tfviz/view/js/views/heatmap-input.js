@@ -1,7 +1,15 @@
 // The input of a heatmap's canvas: mouse, touch and key events become calls of `handlers`. Nothing is listened to outside
 // the canvas.
 
-import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
+import {
+  ARROW_STEPS,
+  cellAfterKey,
+  consume,
+  followPointer,
+  followWheel,
+  hasModifier,
+  pointIn,
+} from "../base/events.js";
 import { clamp } from "../base/numbers.js";
 
 /** @import { Cell, Handlers, Point } from "../types.js" */
@@ -37,7 +45,10 @@ export class HeatmapInput {
       (event) => this.movePointer(event),
       () => handlers.point(null),
     );
-    canvas.onwheel = (event) => this.turnWheel(event);
+    followWheel(canvas, (factor, event) => {
+      map.zoom(factor, ...this.fractions(pointIn(canvas, event)));
+      handlers.changed();
+    });
     canvas.onkeydown = (event) => this.pressKey(event);
     canvas.onfocus = () => this.pointAt(this.start);
     canvas.onblur = () => handlers.point(null);
@@ -94,14 +105,6 @@ export class HeatmapInput {
     else if (col !== null) this.handlers.lock("cols", col);
   }
 
-  /** @param {WheelEvent} event */
-  turnWheel(event) {
-    if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
-    event.preventDefault();
-    this.map.zoom(2 ** (-event.deltaY / 200), ...this.fractions(pointIn(this.canvas, event)));
-    this.handlers.changed();
-  }
-
   /** @param {KeyboardEvent} event */
   pressKey(event) {
     if (hasModifier(event) && !(event.ctrlKey && !event.metaKey && !event.altKey && ARROW_STEPS[event.key])) return;
@@ -143,15 +146,9 @@ export class HeatmapInput {
 
   /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
   cellAfter({ key, shiftKey, ctrlKey }) {
-    const [row, col] = this.start;
+    if (!this.cursor && ARROW_STEPS[key]) return this.start; // the first arrow shows where the cursor is
     const { rows, cols } = this.map.grid;
-    if (key === "Home") return [row, 0];
-    if (key === "End") return [row, cols.length - 1];
-    if (!ARROW_STEPS[key]) return null;
-    if (!this.cursor) return this.start; // the first arrow shows where the cursor is
-    const step = shiftKey || ctrlKey ? LONG_STEP : STEP;
-    const [down, right] = ARROW_STEPS[key];
-    return [clamp(row + down * step, 0, rows.length - 1), clamp(col + right * step, 0, cols.length - 1)];
+    return cellAfterKey(key, this.start, [rows.length, cols.length], shiftKey || ctrlKey ? LONG_STEP : STEP);
   }
 
   /** Move the cursor to a cell, and point at it. @param {Point} cell */

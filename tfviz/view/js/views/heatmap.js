@@ -10,7 +10,7 @@ import { label } from "../base/visible-text.js";
 import { legend, swatches, twoValues } from "./legend.js";
 
 /** @import { Divider } from "../documents.js" */
-/** @import { AnyGrid, Cell, Pen, Point, Side, Window } from "../types.js" */
+/** @import { AnyGrid, Box, Cell, Pen, Point, RectStyle, Side, Window } from "../types.js" */
 /**
  * @typedef {object} HeatmapOptions
  * @property {string[]} [axes] names of rows and columns
@@ -254,9 +254,9 @@ export class Heatmap {
   /** @param {Pen} pen @param {HeatmapStyle} style */
   drawMarks(pen, { cursor = null, current = null, outlined = [], dividers = [] }) {
     if (current !== null && this.visible(current, this.window.x)) this.drawRowMark(pen, current);
-    for (const [row, col] of outlined) this.drawOutline(pen, row, col, this.theme.mark, 1.5);
+    for (const [row, col] of outlined) this.drawOutline(pen, row, col, this.theme.mark);
     for (const [axis, index] of dividers) this.drawDivider(pen, axis, index);
-    if (cursor && this.visible(cursor[0], cursor[1])) this.drawOutline(pen, cursor[0], cursor[1], this.theme.ink, 1.5);
+    if (cursor && this.visible(cursor[0], cursor[1])) this.drawOutline(pen, cursor[0], cursor[1], this.theme.ink);
   }
 
   /** Draw a line around a row. @param {Pen} pen @param {number} row */
@@ -329,26 +329,28 @@ export class Heatmap {
     return row + size > y && row < y + height && col + size > x && col < x + width;
   }
 
-  /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} lineWidth */
-  drawOutline(pen, row, col, stroke, lineWidth) {
+  /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke */
+  drawOutline(pen, row, col, stroke) {
     const [x, y, width, height] = this.box(row, col);
+    this.drawClipped(pen, [x, y, Math.max(width, 3), Math.max(height, 3)], { stroke, lineWidth: 1.5 });
+  }
+
+  /** Draw the part of a rectangle that lies in the map. @param {Pen} pen @param {Box} box @param {RectStyle} style */
+  drawClipped(pen, [x, y, width, height], style) {
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
-    const [x2, y2] = [
-      Math.min(Math.max(x + width, x + 3), this.left + this.mapWidth),
-      Math.min(Math.max(y + height, y + 3), this.top + this.mapHeight),
-    ];
-    if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, lineWidth });
+    const [x2, y2] = [Math.min(x + width, this.left + this.mapWidth), Math.min(y + height, this.top + this.mapHeight)];
+    if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, style);
   }
 
   /** @param {Pen} pen @param {Side} axis @param {number} index */
   drawDivider(pen, axis, index) {
     const [x, y] = this.box(index, index);
-    const down = axis === "rows";
-    const at = down ? y : x;
-    const from = down ? this.top : this.left;
-    if (at <= from || at >= from + (down ? this.mapHeight : this.mapWidth)) return;
-    if (down) pen.line(this.left, at, this.left + this.mapWidth, at, { stroke: this.theme.mark, lineWidth: 1.5 });
-    else pen.line(at, this.top, at, this.top + this.mapHeight, { stroke: this.theme.mark, lineWidth: 1.5 });
+    const down = axis === "rows"; // it lies between two rows
+    const { left, top } = this;
+    const [right, bottom] = [left + this.mapWidth, top + this.mapHeight];
+    const style = { stroke: this.theme.mark, lineWidth: 1.5 };
+    if (down && y > top && y < bottom) pen.line(left, y, right, y, style);
+    if (!down && x > left && x < right) pen.line(x, top, x, bottom, style);
   }
 
   /**
@@ -373,21 +375,13 @@ export class Heatmap {
         start = Math.max(start, stop + 1);
       }
     };
-    /** @param {number} x @param {number} y @param {number} width @param {number} height */
-    const clipped = (x, y, width, height) => {
-      const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
-      const [x2, y2] = [
-        Math.min(x + width, this.left + this.mapWidth),
-        Math.min(y + height, this.top + this.mapHeight),
-      ];
-      if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
-    };
+    const style = { fill: this.theme.page, alpha: 0.72 };
     const [, , width, height] = this.box(0, 0);
     fade(rows, this.window.y, this.window.height, (row, count) =>
-      clipped(this.left, this.box(row, 0)[1], this.mapWidth, count * height),
+      this.drawClipped(pen, [this.left, this.box(row, 0)[1], this.mapWidth, count * height], style),
     );
     fade(cols, this.window.x, this.window.width, (col, count) =>
-      clipped(this.box(0, col)[0], this.top, count * width, this.mapHeight),
+      this.drawClipped(pen, [this.box(0, col)[0], this.top, count * width, this.mapHeight], style),
     );
   }
 

@@ -1,7 +1,7 @@
 // A view of how one query's weights are computed. The query is chosen in the text, the head in menus; a key and a
 // dimension are read under the pointer.
 
-import { chartCanvas, h, select } from "../base/elements.js";
+import { chartCanvas, h, select, shadeElement } from "../base/elements.js";
 import { ARROW_STEPS, consume, followPointer, hasModifier, pointIn } from "../base/events.js";
 import { Grid, ALLOWED } from "../base/grid.js";
 import { LatestRequest } from "../base/latest-request.js";
@@ -167,8 +167,7 @@ export class Neurons {
     const grid = Grid.of([""], words, parts.weights, new Uint8Array(words.length));
     this.spans.forEach((span, i) => {
       const shade = same ? theme.shadeOfText(grid, grid.codes[i]) : null;
-      span.style.background = shade?.background ?? "";
-      span.style.color = shade?.ink ?? "";
+      shadeElement(span, shade);
       span.classList.toggle("picked", i === this.query);
       span.setAttribute("aria-selected", String(i === this.query));
       span.tabIndex = i === this.query ? 0 : -1;

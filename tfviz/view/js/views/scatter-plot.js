@@ -3,7 +3,7 @@
 
 import { axisTicks, logTicks } from "../base/axis-ticks.js";
 import { chartCanvas, h } from "../base/elements.js";
-import { ARROW_STEPS, consume, followPointer, hasModifier } from "../base/events.js";
+import { ARROW_STEPS, consume, followPointer, followWheel, hasModifier } from "../base/events.js";
 import { clamp, formatCount, formatNumber } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
@@ -177,11 +177,7 @@ export class ScatterPlot {
     canvas.onpointerup = keep;
     canvas.onfocus = () => this.setCursor(this.cursor ?? 0);
     canvas.onblur = () => this.setCursor(null);
-    canvas.onwheel = (event) => {
-      if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
-      event.preventDefault();
-      this.zoom(2 ** (-event.deltaY / 200), this.center(event.offsetX, event.offsetY));
-    };
+    followWheel(canvas, (factor, { offsetX, offsetY }) => this.zoom(factor, this.center(offsetX, offsetY)));
     canvas.onkeydown = (event) => {
       /** @type {Record<string, () => void>} */
       const acts = {

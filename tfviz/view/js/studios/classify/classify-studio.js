@@ -194,12 +194,6 @@ export class ClassifyStudio extends TextStudio {
     this.measuring = this.effects.measure(isCurrent);
   }
 
-  /** Wait until the effect of each word is measured, too. */
-  async whenIdle() {
-    await this.refresh();
-    await this.measuring;
-  }
-
   /** The query whose row of the chosen head shades the words: as a rule the token that the labels are predicted from. */
   get row() {
     if (this.pointed !== null || this.label !== CHOSEN_HEAD || !this.answer) return super.row;
@@ -221,14 +215,11 @@ export class ClassifyStudio extends TextStudio {
     const { answer, subjectLabel: label } = this;
     if (!answer) return null;
     const { ids } = answer;
-    const probabilityOf = (/** @type {Float32Array} */ logits) => softmax(logits)[label];
     return probabilityQuery(this.labelText(label), {
       key: `${label} ${ids}`,
-      value: probabilityOf(answer.logits),
-      measure: async (edits) => {
-        const other = await this.ask("ablation", ids, { edits });
-        return other && probabilityOf(other.logits);
-      },
+      answer,
+      probability: ({ logits }) => softmax(logits)[label],
+      ask: (edits) => this.ask("ablation", ids, { edits }),
     });
   }
 

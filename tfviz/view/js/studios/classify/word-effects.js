@@ -1,9 +1,10 @@
 // The effect of each word of a text on a classifier, measured in the background by running the model once without each
 // word.
 
-import { h, select } from "../../base/elements.js";
+import { h, select, shadeElement } from "../../base/elements.js";
 import { Grid, ALLOWED } from "../../base/grid.js";
 import { formatFixed, percent, withSign } from "../../base/numbers.js";
+import { throttle } from "../../base/throttle.js";
 import { visibleText } from "../../base/visible-text.js";
 import { logOdds, softmax } from "../logits.js";
 import { gradient } from "../small-elements.js";
@@ -28,8 +29,6 @@ const DRAW_INTERVAL = 100; // milliseconds between two drawings while words are 
 export class WordEffects {
   /** @type {Map<number, TextAnswer>} the answer without each word */
   answers = new Map();
-  /** The time of the last shading, in milliseconds. */
-  shadedAt = 0;
 
   /** @param {ClassifyStudio} studio */
   constructor(studio) {
@@ -62,6 +61,7 @@ export class WordEffects {
     const { label } = studio;
     const missing = pieces.flatMap((ids, i) => (isLabel(label) && ids.length ? [i] : []));
     progress.max = missing.length;
+    const shadeKnown = throttle(() => this.shadeAll(label, false), DRAW_INTERVAL);
     for (const [done, i] of missing.entries()) {
       const ids = studio.special.around(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
       const answer = ids.length ? await studio.ask("word effects", ids, { edits: studio.edits }) : null;
@@ -69,7 +69,7 @@ export class WordEffects {
       if (answer) this.answers.set(i, answer);
       progress.value = done + 1;
       progress.hidden = done + 1 === missing.length;
-      if (performance.now() - this.shadedAt > DRAW_INTERVAL) this.shadeAll(label, false);
+      shadeKnown();
     }
     progress.hidden = true;
     this.shadeAll(label, true);
@@ -98,24 +98,19 @@ export class WordEffects {
   shadeAll(label, all) {
     const { studio } = this;
     const { spans } = studio.words;
-    this.shadedAt = performance.now();
     const effects = spans.map((_, i) => (isLabel(label) ? this.of(i, label) : undefined));
     const limit = Math.max(MIN_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
     const { theme } = studio.frame;
     const least = theme.dark ? MIN_SHADE_DARK : 0;
     const shadeOf = (/** @type {number} */ share) => {
-      if (Math.abs(share) < MIN_SHADED) return { background: "", ink: "" };
+      if (Math.abs(share) < MIN_SHADED) return null;
       const shade = Math.sign(share) * (least + (1 - least) * Math.abs(share));
       return theme.legibleShade(theme.diverging, Math.round(128 + 127 * shade), 128);
     };
     const { shading } = studio; // shading by a head takes precedence
     spans.forEach((span, i) => {
       const effect = effects[i];
-      const { background, ink } = shadeOf(-(effect ?? 0) / limit);
-      if (!shading && (effect !== undefined || all)) {
-        span.style.background = background;
-        span.style.color = ink;
-      }
+      if (!shading && (effect !== undefined || all)) shadeElement(span, shadeOf(-(effect ?? 0) / limit));
       span.title = studio.sentenceOf(i, label);
     });
     this.scale.hidden = !(isLabel(label) && this.answers.size > 0);

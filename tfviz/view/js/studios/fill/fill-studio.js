@@ -181,11 +181,9 @@ export class FillStudio extends TextStudio {
     const position = prediction.position + this.special.prefixIds.length;
     return probabilityQuery(quotedExcerpt(this.tokenizer.tokens([id])[0], 24), {
       key: `${position} ${ids}`,
-      value: prediction.probabilities[id],
-      measure: async (edits) => {
-        const other = await this.ask("ablation", ids, { edits });
-        return other && softmax(logitsAt(other, position, this.tokenizer.size))[id];
-      },
+      answer,
+      probability: (other) => softmax(logitsAt(other, position, this.tokenizer.size))[id],
+      ask: (edits) => this.ask("ablation", ids, { edits }),
     });
   }
 

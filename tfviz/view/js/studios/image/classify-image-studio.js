@@ -190,12 +190,10 @@ export class ClassifyImageStudio extends Studio {
       hidden.length || edits.length ? this.ask("baseline", []) : null,
     ]);
     if (!answer || !isCurrent()) return false;
-    const renewed = answer !== this.answer;
     this.answer = answer;
     this.baseline = baseline ?? answer;
     const { words } = this.viewDocument;
-    if (renewed && answer.patterns) this.showMaps(answer.patterns, () => [words, words]);
-    else this.showModel();
+    this.showMaps(answer, answer.patterns, () => [words, words]);
     return true;
   }
 
@@ -208,12 +206,6 @@ export class ClassifyImageStudio extends Studio {
   /** @param {HeadAddress} address */
   thumbnail(address) {
     return this.attention.thumb(address);
-  }
-
-  /** Wait until the effect of each patch is measured, too. */
-  async whenIdle() {
-    await this.refresh();
-    await this.measuring;
   }
 
   /** The grid that shades the patches; null for none. @returns {Grid | null} */
@@ -273,11 +265,9 @@ export class ClassifyImageStudio extends Studio {
     if (!answer) return null;
     return probabilityQuery(this.verdict.labelText, {
       key: `${label} ${hidden}`,
-      value: softmax(answer.logits)[label],
-      measure: async (edits) => {
-        const other = await this.ask("ablation", hidden, { edits });
-        return other && softmax(other.logits)[label];
-      },
+      answer,
+      probability: ({ logits }) => softmax(logits)[label],
+      ask: (edits) => this.ask("ablation", hidden, { edits }),
     });
   }
 

@@ -3,6 +3,7 @@
 import { ABSENT, Grid, ALLOWED } from "../../base/grid.js";
 import { numbered } from "../../base/patch-grid.js";
 import { h } from "../../base/elements.js";
+import { throttle } from "../../base/throttle.js";
 import { answerKey } from "../logits-cache.js";
 import { logOdds } from "../logits.js";
 
@@ -39,7 +40,7 @@ export class PatchEffects {
       (patch) => !hidden.includes(patch) && !this.logits.has(patch),
     );
     this.progress.max = rest.length;
-    let last = performance.now();
+    const showProgress = throttle(this.changed, DRAW_INTERVAL);
     for (const [done, patch] of rest.entries()) {
       this.progress.value = done;
       this.progress.hidden = false;
@@ -47,9 +48,7 @@ export class PatchEffects {
       const answer = await studio.ask("measure", without, { edits });
       if (!isCurrent()) return;
       if (answer) this.logits.set(patch, answer.logits);
-      if (performance.now() - last < DRAW_INTERVAL) continue;
-      this.changed();
-      last = performance.now();
+      showProgress();
     }
     this.progress.hidden = true;
     this.changed();

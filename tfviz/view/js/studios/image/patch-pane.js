@@ -1,7 +1,7 @@
 // A pane with a picture whose patches are shaded by numbers, and can be pointed at and hidden by pointer and keys.
 
 import { chartCanvas, h } from "../../base/elements.js";
-import { ARROW_STEPS, EDGE_STEPS, consume, followPointer, hasModifier } from "../../base/events.js";
+import { cellAfterKey, consume, followPointer, hasModifier } from "../../base/events.js";
 import { clamp, formatFixed } from "../../base/numbers.js";
 import { CanvasPen, devicePixels } from "../../base/pen.js";
 import { SourceImage, reveal, tint } from "../../base/source-image.js";
@@ -159,10 +159,9 @@ export class PatchPane {
   press(event) {
     if (hasModifier(event)) return;
     const { rows, columns } = this.patches;
-    const [row, column] = [Math.floor(this.cursor / columns), this.cursor % columns];
-    const [rowStep, columnStep] = ARROW_STEPS[event.key] ?? EDGE_STEPS[event.key] ?? [];
-    if (rowStep !== undefined)
-      this.point(clamp(row + rowStep, 0, rows - 1) * columns + clamp(column + columnStep, 0, columns - 1));
+    const cell = [Math.floor(this.cursor / columns), this.cursor % columns];
+    const next = cellAfterKey(event.key, cell, [rows, columns]);
+    if (next) this.point(next[0] * columns + next[1]);
     else if (HIDE_KEYS.has(event.key)) {
       this.point(this.cursor);
       this.handlers.group(async () => this.setHidden(this.cursor, !this.hidden.has(this.cursor)));

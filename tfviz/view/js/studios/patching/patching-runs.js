@@ -1,7 +1,7 @@
 // Runs of a language model on two texts, and runs of one of them with an activation of the other's.
 
 import { notFinite, topK } from "../logits.js";
-import { LruCache } from "../lru-cache.js";
+import { LruCache } from "../../base/lru-cache.js";
 
 /** @import { PatchDocument } from "../../documents.js" */
 /** @import { Run } from "../write/language-model-reader.js" */

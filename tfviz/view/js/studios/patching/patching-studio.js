@@ -96,7 +96,6 @@ export class PatchingStudio extends Studio {
     const summary = h("div", { class: "studio-summary" }, this.sentence, this.remover);
     const panes = h("div", { class: "stage panes patching" }, this.textPane, bars, middle);
     frame.body.before(h("style", {}, CSS));
-    frame.body.append(this.examples);
     frame.showStage(h("div", { class: "sheet" }, panes, summary), "");
   }
 

@@ -1,5 +1,7 @@
 // Filling a table of patching: all of its cells are computed, one after another, until that is stopped.
 
+import { LatestRequest } from "../../base/latest-request.js";
+import { throttle } from "../../base/throttle.js";
 import { KINDS } from "./patching-runs.js";
 
 /** @import { Kind, Pair } from "./patching-runs.js" */
@@ -14,6 +16,7 @@ export class PatchingSweep {
   kind = null;
   /** @type {Promise<void>} until that table is filled */
   running = Promise.resolve();
+  requests = new LatestRequest();
 
   /** @param {PatchingStudio} studio */
   constructor(studio) {
@@ -22,6 +25,7 @@ export class PatchingSweep {
 
   stop() {
     if (!this.kind) return;
+    this.requests.begin();
     this.kind = null;
     this.studio.showTables();
   }
@@ -49,27 +53,26 @@ export class PatchingSweep {
     if (!pair || texts.problem) return studio.announce(texts.problem);
     this.kind = kind;
     studio.showTables();
-    this.running = this.computeMissing(kind, pair);
+    const isCurrent = this.requests.begin();
+    this.running = this.computeMissing(kind, pair, isCurrent);
     try {
       await this.running;
     } catch (error) {
       studio.frame.showError(/** @type {Error} */ (error));
     }
-    if (this.kind === kind && studio.pair === pair) this.stop();
+    if (isCurrent()) this.stop();
     return studio.frame.updateTable();
   }
 
-  /** @param {Kind} kind @param {Pair} pair */
-  async computeMissing(kind, pair) {
+  /** @param {Kind} kind @param {Pair} pair @param {() => boolean} isCurrent */
+  async computeMissing(kind, pair, isCurrent) {
     const { studio } = this;
-    let redrawnAt = performance.now();
+    const showProgress = throttle(() => studio.showTables(), REDRAW_INTERVAL);
     for (const target of studio.runs.targetsOf(kind, pair.ids[0].length)) {
-      if (this.kind !== kind || studio.pair !== pair) return;
+      if (!isCurrent()) return;
       if (studio.runs.known(pair, target)) continue;
       if (!(await studio.runs.patch(`fill ${kind}`, pair, target))) return;
-      if (performance.now() - redrawnAt < REDRAW_INTERVAL) continue;
-      redrawnAt = performance.now();
-      if (studio.pair === pair) studio.showTables();
+      if (isCurrent()) showProgress();
     }
   }
 }

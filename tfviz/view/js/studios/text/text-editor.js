@@ -55,29 +55,30 @@ export class TextEditor {
 
   listen() {
     const { element, handlers } = this;
-    element.addEventListener("compositionstart", () => (this.composing = true));
-    element.addEventListener("compositionend", () => {
-      this.composing = false;
-      this.read();
-    });
-    element.addEventListener("input", () => this.composing || this.read());
-    element.addEventListener("beforeinput", (/** @type {InputEvent} */ event) => this.editBefore(event));
-    element.addEventListener(
-      "keydown",
-      (/** @type {KeyboardEvent} */ event) => hasModifier(event) || event.stopPropagation(),
-    ); // letters are not shortcuts while one types
-    // A browser puts the caret before the first letter when the field is reached by Tab; one writes on at its end.
-    element.addEventListener("pointerdown", () => (this.pressed = true));
-    element.addEventListener("pointerup", () => (this.pressed = false));
-    element.addEventListener("focus", () => this.pressed || this.spans.length === 0 || this.putCaret(this.text.length));
-    element.addEventListener("keyup", () => this.caretMoved());
-    element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointerMoved(target));
-    element.addEventListener("pointerleave", () => handlers.point(this.indexAtCaret()));
-    element.addEventListener("click", (/** @type {MouseEvent} */ event) => {
-      this.caretMoved();
-      const index = this.tokenIndexOf(event.target);
-      if (index !== null) handlers.press?.(index, event);
-    });
+    /** @type {Record<string, (event: any) => unknown>} */
+    const listeners = {
+      compositionstart: () => (this.composing = true),
+      compositionend: () => {
+        this.composing = false;
+        this.read();
+      },
+      input: () => this.composing || this.read(),
+      beforeinput: (event) => this.editBefore(event),
+      keydown: (event) => hasModifier(event) || event.stopPropagation(), // letters are not shortcuts while one types
+      // A browser puts the caret before the first letter when the field is reached by Tab; one writes on at its end.
+      pointerdown: () => (this.pressed = true),
+      pointerup: () => (this.pressed = false),
+      focus: () => this.pressed || this.spans.length === 0 || this.putCaret(this.text.length),
+      keyup: () => this.caretMoved(),
+      pointermove: ({ target }) => this.pointerMoved(target),
+      pointerleave: () => handlers.point(this.indexAtCaret()),
+      click: (event) => {
+        this.caretMoved();
+        const index = this.tokenIndexOf(event.target);
+        if (index !== null) handlers.press?.(index, event);
+      },
+    };
+    for (const [type, listener] of Object.entries(listeners)) element.addEventListener(type, listener);
   }
 
   get text() {

@@ -1,7 +1,7 @@
 // The base class of studios of one text: a field to type it, its words as buttons below, and the model's predictions
 // for it.
 
-import { button, h } from "../../base/elements.js";
+import { button, h, shadeElement } from "../../base/elements.js";
 import { NO_LOCKS } from "../../base/locks.js";
 import { quotedExcerpt } from "../../base/visible-text.js";
 import { LogitsCache } from "../logits-cache.js";
@@ -72,8 +72,6 @@ export class TextStudio extends Studio {
   answer = null;
   /** @type {TextAnswer | null} the answer for comparison */
   baseline = null;
-  /** @type {TextAnswer | null} whose maps are shown */
-  mappedAnswer = null;
   /** @type {number | null} the word under the pointer */
   pointed = null;
   /** @type {number[]} the first token of each word, and one past the last */
@@ -174,8 +172,7 @@ export class TextStudio extends Studio {
     this.showShadingHead(`${tokenPhrase(this.tokenizer.tokens([answer.ids[row]])[0])} looks`);
     words.spans.forEach((span, i) => {
       const colours = shadeOf(this.frame.theme, grid, row, starts[i], starts[i + 1] - 1);
-      span.style.background = colours?.background ?? "";
-      span.style.color = colours?.ink ?? "";
+      shadeElement(span, colours);
       if (colours) shadedPieces.push({ element: span, code: colours.code });
     });
     this.arcs?.show(
@@ -250,7 +247,7 @@ export class TextStudio extends Studio {
     Object.assign(this, { answer, baseline: baseline ?? answer, starts, startSegments: segments });
     void this.show(isCurrent);
     this.announceFocus();
-    this.showHeads();
+    this.showMaps(answer, answer.patterns, () => Array(2).fill(this.tokenizer.tokens(answer.ids)));
     this.frame.updateTable();
   }
 
@@ -289,14 +286,6 @@ export class TextStudio extends Studio {
   async ask(channel, ids, options = {}) {
     const answer = await this.answers.ask(channel, ids, { ids: { shape: [1, ids.length], data: ids } }, options);
     return answer && Object.assign(answer, { ids });
-  }
-
-  showHeads() {
-    const { answer } = this;
-    if (!answer?.patterns || this.mappedAnswer === answer) return this.showModel();
-    const words = this.tokenizer.tokens(answer.ids);
-    this.showMaps(answer.patterns, () => [words, words]);
-    this.mappedAnswer = answer;
   }
 }
 

@@ -1,7 +1,7 @@
 // A cache of the searches for translations, and of the encoder's results for their sources.
 
 import { TranslationReader, TranslationSearch } from "./translation-search.js";
-import { LruCache } from "../lru-cache.js";
+import { LruCache } from "../../base/lru-cache.js";
 
 /** @import { Edit, ProgramNode } from "../../types.js" */
 /** @import { TranslateStudio } from "./translate-studio.js" */

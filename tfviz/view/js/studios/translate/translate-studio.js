@@ -2,7 +2,9 @@
 // that can be forced, and heads that can be switched off.
 
 import { shortcuts } from "../../base/events.js";
+import { throttle } from "../../base/throttle.js";
 import { quoted } from "../../base/visible-text.js";
+import { LatestCallQueue } from "../../engine/latest-call-queue.js";
 import { EMPTY_HYPOTHESIS, logProbabilities } from "./beam-search.js";
 import { querySentence } from "../../views/head-summary.js";
 import { probabilityQuery } from "../head-ablation.js";
@@ -39,14 +41,9 @@ export class TranslateStudio extends Studio {
 
   /** @type {SearchState | null} */
   current = null;
-  /** @type {DecoderOutput | null} whose maps are shown */
-  mappedAnswer = null;
   /** @type {Hypothesis[][]} the steps of the search that are shown */
   columns = [];
-  /** Whether the choices have changed since they were shown. */
-  stale = false;
-  /** Whether they are being shown. */
-  working = false;
+  updates = new LatestCallQueue();
   /** Whether the search is running. */
   searching = false;
 
@@ -106,23 +103,19 @@ export class TranslateStudio extends Studio {
   }
 
   /** Show the current choices. A change meanwhile interrupts what is being done. */
-  async refresh() {
-    this.stale = true;
-    if (this.working) return;
-    this.working = true;
-    while (this.stale && !this.frame.closed) {
-      this.stale = false;
-      await this.update().catch((error) => this.frame.showError(error));
-    }
-    this.working = false;
+  refresh() {
+    const isCurrent = this.requests.begin();
+    this.updates.run(() => this.update(isCurrent)).catch((error) => this.frame.showError(error));
+    return this.updates.idle;
   }
 
-  async update() {
+  /** @param {() => boolean} isCurrent */
+  async update(isCurrent) {
     this.view.showChoices();
-    const source = await this.readSource();
-    const searched = source?.ids && (await this.search(source.ids));
+    const source = await this.readSource(isCurrent);
+    const searched = source?.ids && (await this.search(source.ids, isCurrent));
     const current = searched && (await this.readChosen(...searched));
-    if (!current) return;
+    if (!current || !isCurrent()) return;
     this.current = current;
     this.announce(source.note);
     this.view.show(current);
@@ -130,10 +123,10 @@ export class TranslateStudio extends Studio {
     this.frame.updateTable();
   }
 
-  /** Encode the sentence; return null if another state is requested meanwhile, or the encoding failed. */
-  async readSource() {
+  /** Encode the sentence; return null if another state is requested meanwhile, or the encoding failed. @param {() => boolean} isCurrent */
+  async readSource(isCurrent) {
     const sentence = this.store.get("sentence");
-    if (!(await this.prepareText(this.source, sentence)) || this.stale) return null;
+    if (!(await this.prepareText(this.source, sentence)) || !isCurrent()) return null;
     const { latest } = this.source;
     const source = this.source.read(sentence);
     if (source.ids || source !== latest) this.showProblem(source.ids ? "" : source.note);
@@ -143,17 +136,19 @@ export class TranslateStudio extends Studio {
   /**
    * Search, and if heads are off, also with all heads on; return null if another state is requested meanwhile.
    * @param {number[]} ids
+   * @param {() => boolean} isCurrent
    * @returns {Promise<[search: TranslationSearch, baseline: TranslationSearch | null] | null>}
    */
-  async search(ids) {
+  async search(ids, isCurrent) {
     const search = this.searches.searchFor(ids, this.edits);
     const baseline = this.edits.length ? this.searches.searchFor(ids, []) : null;
-    if (!(await this.searchOn(search)) || (baseline && !(await this.searchOn(baseline, false)))) return null;
+    if (!(await this.searchOn(search, isCurrent))) return null;
+    if (baseline && !(await this.searchOn(baseline, isCurrent, false))) return null;
     return [search, baseline];
   }
 
   /**
-   * Run the model on the chosen text of a search; return null if another state is requested meanwhile.
+   * Run the model on the chosen text of a search; return null if that failed.
    * @param {TranslationSearch} search
    * @param {TranslationSearch | null} baseline
    * @returns {Promise<SearchState | null>}
@@ -165,7 +160,7 @@ export class TranslateStudio extends Studio {
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.readText(read);
     const baselineOutput = baseline && (await baseline.reader.readText(read));
-    if (!answer || (baseline && !baselineOutput) || this.stale) return null;
+    if (!answer || (baseline && !baselineOutput)) return null;
     const unchosen = ended ? this.leastLikelyPosition(read, answer) : read.length;
     const position = Math.min(this.store.get("locked_rows")[0] ?? unchosen, read.length);
     return { search, baseline, text, ended, read, answer, baselineOutput, position };
@@ -188,25 +183,24 @@ export class TranslateStudio extends Studio {
   /**
    * Search as far as the choices say and show the searching tree; return false if another state is requested meanwhile.
    * @param {TranslationSearch} search
+   * @param {() => boolean} isCurrent
    * @param {boolean} [visible]
    */
-  async searchOn(search, visible = true) {
+  async searchOn(search, isCurrent, visible = true) {
     const length = Math.min(this.viewDocument.max_new_tokens, search.prefix.length + this.store.get("steps"));
     const goesOn = () => search.columns.length < length && !search.done;
     const showProgress = (/** @type {boolean} */ searching) => {
       if (visible) this.setColumns(search.columns.slice(0, length), searching);
     };
-    let lastDraw = performance.now();
+    const showTree = throttle(() => this.view.showTree(), DRAW_INTERVAL);
     showProgress(goesOn());
     while (goesOn()) {
-      if (!(await search.advance()) || this.stale) {
+      if (!(await search.advance()) || !isCurrent()) {
         showProgress(false);
         return false;
       }
       showProgress(true);
-      if (!visible || performance.now() - lastDraw < DRAW_INTERVAL) continue;
-      this.view.showTree();
-      lastDraw = performance.now();
+      if (visible) showTree();
     }
     showProgress(false);
     return true;
@@ -241,7 +235,6 @@ export class TranslateStudio extends Studio {
 
   /** Show the maps: of the cross-attention first, then the encoder's. @param {SearchState} current @param {number[]} ids */
   showMapsOf({ read, ended, text, answer }, ids) {
-    if (this.mappedAnswer === answer) return this.showModel();
     const source = this.tokenizers[0].tokens(ids);
     const target = this.tokenizer.tokens([this.viewDocument.bos_id, ...read]);
     const written = [...this.tokenizer.tokens(text.tokens), ...(ended ? [] : ["…"])];
@@ -253,8 +246,7 @@ export class TranslateStudio extends Studio {
       ...Object.entries(answer.encoderPatterns),
       ...maps.filter(([site]) => !site.includes("cross")),
     ]);
-    this.showMaps(patterns, ({ name }) => words[name]);
-    this.mappedAnswer = answer;
+    this.showMaps(answer, patterns, ({ name }) => words[name]);
   }
 
   /** The name of the part of the chosen head. */
@@ -322,17 +314,14 @@ export class TranslateStudio extends Studio {
     if (!current || !ids || this.searching) return null;
     const { read, text, answer } = current;
     const position = this.part === "cross-attention" ? (this.row ?? current.position) : current.position;
-    const probabilityOf = (/** @type {DecoderOutput} */ output, /** @type {number} */ id) =>
-      Math.exp(logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids)[id]);
-    const logs = logProbabilities(answer.logitsAt(0, position), this.viewDocument.suppressed_ids);
-    const id = text.tokens[position] ?? topK(logs, 1)[0];
+    const logsOf = (/** @type {DecoderOutput} */ output) =>
+      logProbabilities(output.logitsAt(0, position), this.viewDocument.suppressed_ids);
+    const id = text.tokens[position] ?? topK(logsOf(answer), 1)[0];
     return probabilityQuery(tokenPhrase(this.tokenizer.tokens([id])[0]), {
       key: JSON.stringify([ids, read, position, id]),
-      value: Math.exp(logs[id]),
-      measure: async (edits) => {
-        const output = await this.searches.readerFor(ids, edits, "ablation").readText(read);
-        return output && probabilityOf(output, id);
-      },
+      answer,
+      probability: (output) => Math.exp(logsOf(output)[id]),
+      ask: (edits) => this.searches.readerFor(ids, edits, "ablation").readText(read),
     });
   }
 

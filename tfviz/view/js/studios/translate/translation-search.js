@@ -2,7 +2,7 @@
 
 import { extendedHypothesis, logProbabilities, nextHypotheses, EMPTY_HYPOTHESIS } from "./beam-search.js";
 import { cutTo } from "../write/language-model-reader.js";
-import { LruCache } from "../lru-cache.js";
+import { LruCache } from "../../base/lru-cache.js";
 
 /** @import { Hypothesis } from "./beam-search.js" */
 /** @import { Pattern, RunOptions } from "../../types.js" */

@@ -1,7 +1,7 @@
 // A component that shows a translation. Each word is a button, which selects its position to show alternatives and
 // attention.
 
-import { focusedIn, h } from "../../base/elements.js";
+import { focusedIn, h, shadeElement } from "../../base/elements.js";
 import { consume, followPointer, indexAfterKey } from "../../base/events.js";
 import { joinPresent } from "../small-elements.js";
 import { clamp } from "../../base/numbers.js";
@@ -102,8 +102,7 @@ export class TranslationText {
       const exists = shading && position + 1 < shading.grid.cols.length && position + 1 <= shading.row;
       const colours = exists ? shadeOf(theme, shading.grid, shading.row, position + 1, position + 1) : null;
       word.classList.toggle("from", position === from);
-      word.style.background = colours?.background ?? "";
-      word.style.color = colours?.ink ?? "";
+      shadeElement(word, colours);
     }
   }
 }

@@ -1,7 +1,7 @@
 // A component that runs a language model on a text and returns its logits after each token, with some heads off and
 // with all heads on.
 
-const CACHE_NAMES = ["keys", "values"];
+import { LatestRequest } from "../../base/latest-request.js";
 
 /** @import { Edit, Pattern, RunOptions, Tensor } from "../../types.js" */
 /**
@@ -11,7 +11,6 @@ const CACHE_NAMES = ["keys", "values"];
 /**
  * @typedef {object} Answer
  * @property {string} key what it depends on
- * @property {number} requestNumber
  * @property {number[]} ids
  * @property {number} vocabSize tokens of the vocabulary
  * @property {Float32Array} logits after every token; of a kernel after the last only
@@ -23,9 +22,11 @@ const CACHE_NAMES = ["keys", "values"];
  * @property {number[]} [baselineLosses] the same with all heads on
  */
 
+const CACHE_NAMES = ["keys", "values"];
+
 /** A reader that runs a studio's language model and caches its results. */
 export class LanguageModelReader {
-  requestNumber = 0;
+  requests = new LatestRequest();
   /** @type {{ key: string, answer: Promise<Answer | null> } | null} */
   pending = null;
   /** @type {Answer | null} the answer whose keys and values the engine has */
@@ -62,7 +63,7 @@ export class LanguageModelReader {
 
   /** @param {number[]} ids @param {Edit[]} edits @param {string} key @returns {Promise<Answer | null>} */
   async ask(ids, edits, key) {
-    const requestNumber = ++this.requestNumber;
+    const isCurrent = this.requests.begin();
     const inputs = { ids: { shape: [1, ids.length], data: ids } };
     const [result, baseline] = await Promise.all([
       this.run("read", "read", inputs, { edits, capture: true, cache: CACHE_NAMES }),
@@ -76,19 +77,9 @@ export class LanguageModelReader {
       baseline: cutTo(baseline.logits, this.vocabSize).data,
       baselineLoss: baseline.loss?.data[0],
     };
-    const answer = {
-      key,
-      requestNumber,
-      ids,
-      vocabSize,
-      logits,
-      patterns: result.patterns,
-      loss,
-      baseline: null,
-      ...all,
-    };
+    const answer = { key, ids, vocabSize, logits, patterns: result.patterns, loss, baseline: null, ...all };
     if (!edits.length) this.baselineOutputs = { [key]: result.outputs };
-    if (requestNumber === this.requestNumber) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
+    if (isCurrent()) this.cachedAnswer = edits.length ? null : answer; // whose keys and values the engine has
     return answer;
   }
 
@@ -111,7 +102,7 @@ export class LanguageModelReader {
    */
   async extend(answer, id) {
     if (!this.steps || this.cachedAnswer !== answer || answer.ids.length + 1 > this.context) return null;
-    const requestNumber = ++this.requestNumber;
+    const isCurrent = this.requests.begin();
     this.cachedAnswer = null;
     const result = await this.run(
       "step",
@@ -128,16 +119,8 @@ export class LanguageModelReader {
     const patterns = {};
     for (const [site, [map]] of Object.entries(answer.patterns))
       patterns[site] = [appendQueryRow(map, result.patterns[site][0])];
-    const next = {
-      key: readingKey(ids, []),
-      requestNumber,
-      ids,
-      vocabSize: answer.vocabSize,
-      logits,
-      patterns,
-      baseline: null,
-    };
-    if (requestNumber === this.requestNumber) this.cachedAnswer = next;
+    const next = { key: readingKey(ids, []), ids, vocabSize: answer.vocabSize, logits, patterns, baseline: null };
+    if (isCurrent()) this.cachedAnswer = next;
     return next;
   }
 }

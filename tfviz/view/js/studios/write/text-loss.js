@@ -62,6 +62,7 @@ export class TextLoss {
   /** @param {WriteStudio} studio */
   constructor(studio) {
     this.studio = studio;
+    /** @type {HeadAblation} */
     const { unit } = studio;
     this.line = h("small", { class: "metric", title: lossHelp(unit) });
     this.bars = new LossBars(unit);

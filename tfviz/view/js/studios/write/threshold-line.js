@@ -1,7 +1,7 @@
 // A component with a line over bars, which is dragged to cut off the bars below it.
 
 import { h } from "../../base/elements.js";
-import { consume } from "../../base/events.js";
+import { consume, followDrag } from "../../base/events.js";
 import { clamp } from "../../base/numbers.js";
 
 /** A draggable line between the bars that are kept and the others. */
@@ -18,7 +18,7 @@ export class ThresholdLine {
       this.words,
     );
     this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
-    this.element.onpointerdown = (/** @type {PointerEvent} */ event) => this.drag(event);
+    followDrag(this.element, (event) => this.drag(event));
   }
 
   /**
@@ -52,13 +52,12 @@ export class ThresholdLine {
     consume(event);
   }
 
-  /** @param {PointerEvent} event */
+  /** Begin a drag; return what follows it. @param {PointerEvent} event */
   drag(event) {
     const { element } = this;
-    element.setPointerCapture(event.pointerId);
     event.preventDefault();
     element.focus();
-    element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
+    return (/** @type {PointerEvent} */ { clientY }) => {
       const rows = [.../** @type {HTMLElement} */ (element.parentElement).querySelectorAll(".bar-row")];
       const cutoff = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();
@@ -66,9 +65,5 @@ export class ThresholdLine {
       }).length;
       if (Math.max(1, cutoff) !== this.cutoff) this.cut(Math.max(1, cutoff));
     };
-    element.onpointerup = () => {
-      element.onpointermove = null;
-    };
-    element.onpointercancel = element.onpointerup;
   }
 }

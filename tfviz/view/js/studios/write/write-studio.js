@@ -41,8 +41,6 @@ export class WriteStudio extends Studio {
   answer = null;
   /** @type {ModelInput | null} the input of that answer */
   answerInput = null;
-  /** @type {Answer | null} whose maps are shown */
-  mappedAnswer = null;
   runButton = button("▶ Write on", () => this.loop.toggle(), { title: "until stopped (Alt+R)", class: "primary" });
   next = new NextTokens(this.tokenizer, this.store, (id) => this.take(id));
   temperature = slider("Temperature", {
@@ -145,7 +143,10 @@ export class WriteStudio extends Studio {
     if (this.loop.running) this.path.take(id);
     else this.take(id);
     const input = this.currentInput;
-    if (next && next.key === input?.key) this.answer = next;
+    if (next && next.key === input?.key) {
+      this.requests.beginInOrder().accept(); // what was asked for before comes too late
+      this.answer = next;
+    }
     this.answerInput = input;
   }
 
@@ -202,12 +203,13 @@ export class WriteStudio extends Studio {
    * @param {ModelInput} input
    */
   async answerTo(input) {
-    if (this.answer?.key === input.key) return true;
+    const { accept } = this.requests.beginInOrder();
+    if (this.answer?.key === input.key) return accept();
     await this.session.ready.catch(() => {}); // a failure is announced by the session
     const started = performance.now();
     const answer = await this.reader.read(input.ids, this.edits);
     this.textLoss.readingTime = performance.now() - started;
-    if (!answer || answer.requestNumber < (this.answer?.requestNumber ?? 0)) return false;
+    if (!answer || !accept()) return false;
     this.answer = answer;
     this.answerInput = input;
     return true;
@@ -218,11 +220,7 @@ export class WriteStudio extends Studio {
     this.next.show(answer);
     this.textLoss.show(answer, this.answerInput?.off ?? 0);
     this.branches.show(this.store.get("node"));
-    if (this.mappedAnswer !== answer) {
-      const words = this.tokenizer.tokens(answer.ids);
-      this.mappedAnswer = answer;
-      this.showMaps(answer.patterns, () => [words, words]);
-    } else this.showModel();
+    this.showMaps(answer, answer.patterns, () => Array(2).fill(this.tokenizer.tokens(answer.ids)));
     this.text.show();
     this.frame.updateTable();
   }
