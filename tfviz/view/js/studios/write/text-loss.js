@@ -62,7 +62,6 @@ export class TextLoss {
   /** @param {WriteStudio} studio */
   constructor(studio) {
     this.studio = studio;
-    /** @type {HeadAblation} */
     const { unit } = studio;
     this.line = h("small", { class: "metric", title: lossHelp(unit) });
     this.bars = new LossBars(unit);
