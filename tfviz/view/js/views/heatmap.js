@@ -56,6 +56,8 @@ export class Heatmap {
   /** @type {string[][]} of rows and columns */
   labels = [[], []];
   hasVerticalNames = false;
+  /** Whether the names of the axes stand after the title. */
+  hasAxesAtEnd = true;
   numbered = false;
   /** What is written above, if anything. */
   title = "";
@@ -103,9 +105,15 @@ export class Heatmap {
       this.painted = null;
     }
     const available = Math.min(width, maxWidth);
-    const left = this.nameWidth(available);
     const few = this.numbers && n * m <= MAX_NUMBERED_CELLS;
-    const [cellWidth, cellHeight] = this.cellSize(n, m, few ? this.maxNumberedCell : this.maxCell, available - left);
+    const maxCell = few ? this.maxNumberedCell : this.maxCell;
+    const cellsFor = (/** @type {boolean} */ hasAxesAtEnd) => {
+      this.hasAxesAtEnd = hasAxesAtEnd;
+      const left = this.nameWidth(available);
+      return /** @type {const} */ ([left, ...this.cellSize(n, m, maxCell, available - left)]);
+    };
+    let [left, cellWidth, cellHeight] = cellsFor(true);
+    if (this.headingWidth > left + cellWidth * m) [left, cellWidth, cellHeight] = cellsFor(false);
     const top = this.namesHeight(m, cellWidth);
     if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && cellWidth >= 26 && cellHeight >= 13;
@@ -120,9 +128,20 @@ export class Heatmap {
     return this.height;
   }
 
-  /** Return the pixels left of the cells, for the rows' names and, beside a title, that of their axis. @param {number} width */
+  /** The names of both axes. */
+  get axisNames() {
+    const { axes } = this;
+    return [axes[0] && `${axes[0]} ↓`, axes[1] && `${axes[1]} →`].filter(Boolean).join("   ");
+  }
+
+  /** The width of the title with the names of the axes after it. */
+  get headingWidth() {
+    return this.title ? textWidth(this.title, 12, true) + 24 + textWidth(this.axisNames) : 0;
+  }
+
+  /** Return the pixels left of the cells, for the rows' names and, if it stands before the title, that of their axis. @param {number} width */
   nameWidth(width) {
-    const axisWidth = this.title ? textWidth(`${this.axes[0]} ↓`) + 12 : 0;
+    const axisWidth = this.title && !this.hasAxesAtEnd ? textWidth(`${this.axes[0]} ↓`) + 12 : 0;
     return Math.min(0.4 * width, Math.max(axisWidth, widestLabel(this.labels[0]) + 10));
   }
 
@@ -285,15 +304,15 @@ export class Heatmap {
   }
 
   /**
-   * Draw the names of both axes above, with a title between them if there is one.
+   * Draw the names of both axes above; of a map with a title, at its end, or where that is too long around it.
    * @param {Pen} pen
    */
   drawHeading(pen) {
-    const { theme, left, axes, title } = this;
-    if (!title) {
-      const names = [axes[0] && `${axes[0]} ↓`, axes[1] && `${axes[1]} →`].filter(Boolean).join("   ");
-      pen.text(2, 9, names, { fill: theme.soft });
-      return;
+    const { theme, left, axes, title, axisNames } = this;
+    if (!title) return pen.text(2, 9, axisNames, { fill: theme.soft });
+    if (this.hasAxesAtEnd) {
+      pen.text(2, 9, title, { fill: theme.ink, bold: true });
+      return pen.text(left + this.mapWidth, 9, axisNames, { fill: theme.soft, align: "right" });
     }
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
     pen.text(left, 9, title, { fill: theme.ink, bold: true });
@@ -301,6 +320,7 @@ export class Heatmap {
     const right = left + this.mapWidth;
     if (left + textWidth(title, 12, true) + 24 < right - textWidth(end, 12))
       pen.text(right, 9, end, { fill: theme.soft, align: "right" });
+    return undefined;
   }
 
   /** @param {Pen} pen */
