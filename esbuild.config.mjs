@@ -27,7 +27,7 @@ const LIMITS = {
   "interact-widget.js": 125_400,
   "interact.js": 128_000,
   "lesson.js": 1_400,
-  "maps-widget.js": 112_200,
+  "maps-widget.js": 112_400,
   "maps.js": 115_400,
   "neurons.js": 55_400,
   "page.css": 250,

@@ -20,6 +20,7 @@ import { HeatmapInput } from "./heatmap-input.js";
  */
 
 const [LIST_GAP, MIN_LIST_WIDTH] = [36, 210]; // pixels between a map and the list of keys beside it; of a list
+export const LIST_WIDTH = LIST_GAP + MIN_LIST_WIDTH; // that a list beside a map takes, at least
 const [LIST_GAP_BELOW, MIN_LIST_HEIGHT] = [12, 60]; // the same for a list below the map
 
 /** A stage of heatmaps that share cursor, zoom and locks where their sizes are equal. */

@@ -4,7 +4,7 @@
 import { chartCanvas, h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { CanvasPen } from "../base/pen.js";
-import { HeadStage } from "./head-stage.js";
+import { HeadStage, LIST_WIDTH } from "./head-stage.js";
 import { smallMapTheme } from "../base/theme.js";
 import { describeMap, isAttention } from "./head-summary.js";
 import { drawRowBars } from "./row-bars.js";
@@ -95,7 +95,9 @@ export class SheetStage {
     const beside = width - this.sheet.width - MAP_GAP;
     this.isNarrow = width < NARROW; // on a telephone the map stands below
     this.mapAndListWidth = this.isNarrow ? width : beside;
-    const mapWidth = this.isNarrow ? width : Math.min(beside, MAX_MAP_WIDTH, high);
+    const besideList = beside - (this.isAttention ? LIST_WIDTH : 0);
+    const room = besideList < MIN_MAP_WIDTH ? beside : besideList; // where the list does not fit beside it, it may below
+    const mapWidth = this.isNarrow ? width : Math.min(room, MAX_MAP_WIDTH, high);
     this.mapWidth = fits && (this.isNarrow || mapWidth >= MIN_MAP_WIDTH) ? mapWidth : 0;
     this.showSelected();
     this.draw();
