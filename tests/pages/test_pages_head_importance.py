@@ -41,10 +41,10 @@ def all_heads(model):
 
 def check_bars(page, losses, unit):
     """The bars are these losses, by head, beside the largest of them."""
-    page.locator(".legend .how", has_text="lost without it").wait_for()
+    page.locator(".bars-legend", has_text="lost without it").wait_for()
     largest = max(map(abs, losses.values()))
     hollow = " (hollow: gained)" if min(losses.values()) < 0 else ""
-    legend = plain(page.locator(".legend .how").last.text_content())
+    legend = plain(page.locator(".bars-legend").text_content())
     assert legend == f"Bars: {unit} lost without it{hollow}, up to {largest:.2f}"
     bars = page.evaluate(BARS)
     for (layer, head), loss in losses.items():
@@ -76,7 +76,7 @@ def test_bars_are_losses_of_text_without_each_head(studio):
 def test_bars_are_measured_again_with_other_heads_off(studio):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT, head_importance=True))
-    page.locator(".legend .how", has_text="lost without it").wait_for()
+    page.locator(".bars-legend", has_text="lost without it").wait_for()
     switch(page, 1, 0)
     now = loss_without(model, (1, 0))
     losses = {at: loss_without(model, (1, 0), at) - now for at in all_heads(model) if at != (1, 0)}
@@ -88,7 +88,7 @@ def test_bars_are_measured_again_with_other_heads_off(studio):
 def test_bars_of_another_text_are_dropped(studio):
     _, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT, head_importance=True))
-    page.locator(".legend .how", has_text="lost without it").wait_for()
+    page.locator(".bars-legend", has_text="lost without it").wait_for()
     click(page, "One letter")
     assert not any(bar["seen"] for bar in page.evaluate(BARS).values())
     page.wait_for_function(f"Object.values({BARS}).every(bar => bar.seen)")
@@ -97,7 +97,7 @@ def test_bars_of_another_text_are_dropped(studio):
 def test_table_has_the_losses(studio, tmp_path):
     model, made = write_studio()
     page = studio(with_state(made, prompt=PROMPT, head_importance=True))
-    page.locator(".legend .how", has_text="lost without it").wait_for()
+    page.locator(".bars-legend", has_text="lost without it").wait_for()
     text = takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
     whole = loss_without(model)
     for layer in range(len(model.blocks)):

@@ -770,7 +770,8 @@ def test_thumbnails_have_key_and_described_head_has_switch(studio):
     _, made = write_studio()
     page = studio(made)
     assert plain(page.locator(".legend").text_content()) == (
-        "Each row is one letter, each column a letter it looks at.attention0%25%100%Which heads matter?"
+        "Each row is one letter, each column a letter it looks at. Click a map to select its head, × to switch it off."
+        "attention0%25%100%"
     )
     names = [f"head {head}" for head in range(len(page.locator(".layer").first.locator(".cell").all()))]
     assert page.locator(".head-names span").all_text_contents() == ["", *names]

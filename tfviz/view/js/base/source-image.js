@@ -9,7 +9,7 @@ import { FORBIDDEN, ALLOWED } from "./grid.js";
 
 const PICTURE_SHARE = 0.7; // of the picture's own tones, mixed with the page's colour
 const MAX_INK_SHARE = 0.75; // of the ink, at the largest weight
-const MIN_REVEALED = 0.3; // of a patch with no weight, so that one still sees what is there
+const MIN_REVEALED = 0.4; // of a patch with no weight, so that one still sees what is there
 
 /** A picture that can be painted in grey, tinted by the weights of a grid, with some patches covered. */
 export class SourceImage {

@@ -32,13 +32,12 @@ export class HeadImportance {
   /** @param {Studio<any>} studio */
   constructor(studio) {
     this.studio = studio;
-    const { store } = studio;
-    this.button = button(BUTTON_TEXT, () => store.set({ head_importance: !store.get("head_importance") }), {
+    this.button = button(BUTTON_TEXT, () => void this.toggle(), {
       class: "which-heads",
       title:
         "run the model once without each head, and show as a bar below the head's map what it loses, hollow if it gains",
     });
-    this.legend = h("span", { class: "how" });
+    this.legend = h("span", { class: "bars-legend" });
   }
 
   /** Show the bars of the current answer, and measure them if they are chosen and not known. @param {AblationQuery | null} query */
@@ -89,6 +88,16 @@ export class HeadImportance {
     const measured = studio.heads.addresses.filter((address) => losses.has(keyOf(address)));
     const lossOf = (/** @type {HeadAddress} */ address) => losses.get(keyOf(address)) ?? 0;
     return measured.sort((a, b) => lossOf(b) - lossOf(a))[0] ?? null;
+  }
+
+  /** Hide the bars, or show them and select the head without which the answer loses most. */
+  async toggle() {
+    const { store, history, heads } = this.studio;
+    if (store.get("head_importance")) return store.set({ head_importance: false });
+    return history.group(async () => {
+      const head = await this.findStrongest();
+      if (head) heads.select(head);
+    });
   }
 
   /** Measure the heads, and return the one without which the answer loses most. */

@@ -6,7 +6,7 @@ import { percent } from "../base/numbers.js";
 import { HeadsView } from "../views/heads-view.js";
 import { MIN_NAMED_SIDE, ModelPane } from "./model-pane.js";
 import { prefersNoMotion } from "./animation.js";
-import { gradient, pane } from "./small-elements.js";
+import { gradient, joinPresent, pane } from "./small-elements.js";
 
 /** @import { Grid } from "../base/grid.js" */
 /** @import { Theme } from "../base/theme.js" */
@@ -17,11 +17,10 @@ import { gradient, pane } from "./small-elements.js";
 /** @typedef {{ text: string, limit: number }} MapLegend how the small maps are read, and the largest weight of their scale */
 
 export const HEAD_SHORTCUTS = ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"];
-/** @returns {(Node | string)[]} how heads are chosen; a telephone has no key x */
-const clickHelp = () => [
-  matchMedia("(hover: none)").matches ? "tap to select" : "click to select",
-  h("span", { class: "by-key" }, " · x to switch off"),
-];
+const clickHelp = () =>
+  matchMedia("(hover: none)").matches
+    ? "Tap a map to select its head."
+    : "Click a map to select its head, × to switch it off.";
 const PINNED_MARGIN = "0px 0px -200px 0px"; // more than the height of a sentence and its buttons
 const OPENING_MESSAGE = "Opening the model …";
 
@@ -29,8 +28,8 @@ const OPENING_MESSAGE = "Opening the model …";
 export class HeadPane {
   /** @type {HeadsView | undefined} */
   headsView;
-  /** What follows the scale of the maps. @type {HTMLElement[]} */
-  legendEnd = [];
+  /** What follows the scale of the maps. @type {HTMLElement | null} */
+  legendEnd = null;
 
   /** @param {Theme} theme @param {Choices<StudioState>} store @param {ModelHeads} heads */
   constructor(theme, store, heads) {
@@ -46,10 +45,11 @@ export class HeadPane {
       /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
     this.allOn = button("All on", switchOn, { class: "all-on" });
-    this.howTo = h("small", {}, ...clickHelp());
+    this.allOn.hidden = true;
+    this.actions = h("span", { class: "actions" }, this.allOn);
     this.opening = h("p", { class: "opening" }, OPENING_MESSAGE, h("progress", { "aria-label": OPENING_MESSAGE }));
     this.legend = h("p", { class: "legend", hidden: true });
-    this.element = pane("heads-of-model", "The model", this.howTo, this.opening, this.model.element, this.legend);
+    this.element = pane("heads-of-model", "The model", this.actions, this.opening, this.model.element, this.legend);
     this.sentence = h("p", { class: "sentence-of-head" });
     const toggle = () => {
       store.set({ head_map_open: !store.get("head_map_open"), mode: "head" });
@@ -76,9 +76,10 @@ export class HeadPane {
   showLegend({ text, limit }) {
     const { floored } = this.model.theme;
     const most = limit < 1 ? `${percent(limit)} or more` : percent(1);
+    const across = this.model.side < MIN_NAMED_SIDE && "Across: layers; down: heads.";
     this.legend.hidden = false;
     this.legend.replaceChildren(
-      h("span", { class: "how" }, this.model.side < MIN_NAMED_SIDE ? `Across: layers; down: heads. ${text}` : text),
+      h("span", { class: "how" }, joinPresent([across, text, clickHelp()])),
       h(
         "span",
         { class: "ramp" },
@@ -92,7 +93,7 @@ export class HeadPane {
           h("output", {}, most),
         ),
       ),
-      ...this.legendEnd,
+      ...(this.legendEnd ? [this.legendEnd] : []),
     );
   }
 
@@ -101,7 +102,7 @@ export class HeadPane {
     const { heads } = this;
     const off = this.store.get("off");
     this.opening.remove();
-    this.howTo.replaceChildren(...(off.length ? [this.allOn] : clickHelp()));
+    this.allOn.hidden = !off.length;
     this.model.show({ groups: heads.groups, grid, off, selected: heads.selected, row });
     heads.maps.current = row(heads.selected);
   }

@@ -137,7 +137,8 @@ export class Studio {
     this.headPane = new HeadPane(this.frame.theme, store, this.heads);
     this.ablation = new HeadAblation(this);
     this.importance = new HeadImportance(this);
-    this.headPane.legendEnd = [this.importance.button, this.importance.legend];
+    this.headPane.actions.append(this.importance.button);
+    this.headPane.legendEnd = this.importance.legend;
     this.bar = new TopBar(this.frame, viewDocument.state, this.choices, Boolean(options.page) && !options.engine);
     this.history = this.bar.history;
     const { body } = this.frame;

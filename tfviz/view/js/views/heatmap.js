@@ -35,6 +35,7 @@ import { legend, swatches, twoValues } from "./legend.js";
 const NAME_FONT_SIZE = 12;
 const MIN_NAME_SPACING = 14;
 const MIN_LETTER_CELL = 9; // pixels of a cell that has room for the name of one letter
+const SPACE = "␣"; // a space that is seen, low in its line
 const MIN_NAME_GAP = 2; // pixels between two names side by side
 export const LEGEND_WIDTH = 64;
 const OUTLINE_MARGIN = 3;
@@ -442,7 +443,8 @@ export class Heatmap {
       if (middle < low || middle > high) return;
       const style = { fill: strong ? theme.ink : theme.soft, bold: strong, size };
       const text = locked.has(i) ? `${words[i]} ●` : words[i];
-      if (!axis) pen.text(this.left - 6, middle, text, { ...style, align: "right" });
+      const y = middle - (words[i] === SPACE ? size / 4 : 0); // apart from the letter below
+      if (!axis) pen.text(this.left - 6, y, text, { ...style, align: "right" });
       else if (this.hasVerticalNames) pen.text(middle, this.top - 6, text, { ...style, rotated: true });
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });
     };

@@ -65,7 +65,7 @@ export class PatchingAnswers {
     const pressed = h(
       "div",
       { class: "more" },
-      h("span", { class: "cut-by" }, "Bars set the answer", this.tabs.element),
+      h("span", { class: "cut-by" }, "Click a bar to set", this.tabs.element),
     );
     this.element = h("div", {}, this.note, this.list, pressed);
   }

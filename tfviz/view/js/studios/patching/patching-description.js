@@ -24,15 +24,26 @@ export function scaleText(metrics) {
   return `Each cell: what a patch there adds to the logit difference${all}.`;
 }
 
-/** Describe both runs. @param {Metrics} metrics @param {string} metric its name @returns {Parts} */
-export function unpatchedText(metrics, metric) {
+/**
+ * Describe both runs, and what brings most of the answer back.
+ * @param {Metrics} metrics
+ * @param {string} metric its name
+ * @param {{ name: string, change: number } | null} strongest null: it is not known yet
+ * @returns {Parts}
+ */
+export function unpatchedText(metrics, metric, strongest) {
   const same = shareBack(metrics, 0) === null ? ": there is nothing to bring back" : "";
   const { clean, corrupt } = metrics;
   return [
     [`${capital(metric)}:`, true],
     [` ${withSign(clean)} after the clean text, ${withSign(corrupt)} after the corrupt one${same}.`],
+    ...strongestText(strongest && !same ? strongest : null),
   ];
 }
+
+/** @param {{ name: string, change: number } | null} strongest @returns {Parts} */
+const strongestText = (strongest) =>
+  strongest ? [[" Most comes back from "], [strongest.name, true], [`: ${withSign(strongest.change)}.`]] : [];
 
 /**
  * Describe a patched run.

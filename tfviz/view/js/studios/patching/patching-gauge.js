@@ -14,7 +14,7 @@ export class PatchingGauge {
     this.share = h("b", {});
     this.clean = h("span", {});
     this.bar = h("span", { class: "bar" });
-    this.note = h("small", {}, "logit of the clean text's answer − logit of the other");
+    this.note = h("small", {}, "logit of the clean answer − logit of the corrupt one");
     const ticks = [h("span", { class: "tick from" }), h("span", { class: "tick to" })];
     const ends = h("span", { class: "ends" }, this.corrupt, this.clean);
     const track = h("span", { class: "track" }, this.bar, ...ticks);

@@ -251,7 +251,7 @@ export class PatchingStudio extends Studio {
     const parts =
       target && patchedLogits
         ? patchedText(metrics, this.metric(patchedLogits), { name: this.nameOf(target), kind: target[0], metric })
-        : unpatchedText(metrics, metric);
+        : unpatchedText(metrics, metric, this.strongestCell);
     this.sentence.replaceChildren(...parts.map(([text, bold]) => (bold ? h("b", {}, text) : text)));
   }
 
@@ -261,12 +261,26 @@ export class PatchingStudio extends Studio {
     if (!pair || this.texts.problem) return;
     await (this.sweep.kind === kind ? this.sweep.running : this.sweep.fill(kind));
     if (this.pair !== pair) return;
+    const best = this.strongestOf(kind, pair);
+    if (best) this.store.set({ target: best });
+    await this.whenIdle();
+  }
+
+  /** Return the target that brings most of the answer back, of those that are known. @param {Kind} kind @param {Pair} pair */
+  strongestOf(kind, pair) {
     const sign = Math.sign(this.metrics.clean - this.metrics.corrupt) || 1;
     const targets = this.runs.targetsOf(kind, pair.ids[0].length).filter((target) => this.changeAt(target) !== null);
     const gain = (/** @type {PatchTarget} */ target) => sign * Number(this.changeAt(target));
-    const best = targets.reduce((most, target) => (gain(target) > gain(most) ? target : most), targets[0]);
-    if (best) this.store.set({ target: best });
-    await this.whenIdle();
+    return targets.reduce((most, target) => (gain(target) > gain(most) ? target : most), targets[0]);
+  }
+
+  /** The position of the residual stream that brings most of the answer back; null until all are known. */
+  get strongestCell() {
+    const { pair } = this;
+    const targets = pair ? this.runs.targetsOf("residual", pair.ids[0].length) : [];
+    if (!pair || targets.some((target) => this.changeAt(target) === null)) return null;
+    const target = this.strongestOf("residual", pair);
+    return { name: this.nameOf(target), change: Number(this.changeAt(target)) };
   }
 
   /** Patch the clean run with what the corrupt run has. */

@@ -61,6 +61,7 @@ export class PatchingSweep {
       studio.frame.showError(/** @type {Error} */ (error));
     }
     if (isCurrent()) this.stop();
+    studio.showSentence();
     return studio.frame.updateTable();
   }
 

@@ -231,9 +231,11 @@ export class WriteStudio extends Studio {
 
   showSource() {
     const { row } = this;
-    if (!this.heads.groups.length || !this.answer || row === null) return;
-    this.showShadingHead(`“${this.tokenizer.tokens([this.answer.ids[row]])[0]}” looks`);
-    this.sourceLabel.title = this.heads.nameOf(this.heads.selected);
+    const { heads } = this;
+    if (!heads.groups.length || !this.answer || row === null) return;
+    if (heads.isOff(heads.selected)) this.sourceLabel.textContent = `${heads.nameOf(heads.selected)} is off`;
+    else this.showShadingHead(`“${this.tokenizer.tokens([this.answer.ids[row]])[0]}” looks`);
+    this.sourceLabel.title = heads.nameOf(heads.selected);
   }
 
   /** @returns {number[]} */
