@@ -1,5 +1,5 @@
 """Record the README's moving picture, light and dark: a text typed and written on, letters pointed at, the head found
-that looks one letter back, and switched off; the line of top-k dragged.
+that looks one letter back, all heads measured, that one switched off; the line of top-k dragged.
 
 The GPT of `tfviz demo` is in its page, and a Chromium with no network is filmed by screenshots, one for each thing
 that is done.
@@ -20,12 +20,13 @@ from tfviz import view
 from tfviz.lessons import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZE = {"width": 1120, "height": 720}
+SIZE = {"width": 1120, "height": 776}
 PROMPT = "KING RICHARD:\nMy lord, "
 LARGEST = 1.43e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');
     for (let calm = 0; calm < 3; ) { await new Promise(requestAnimationFrame);
-        calm = shadowRoot.querySelector('.studio')?.hasAttribute('aria-busy') ? 0 : calm + 1; } }"""
+        const moves = shadowRoot.getAnimations().some(one => one.playState === 'running');
+        calm = moves || shadowRoot.querySelector('.studio')?.hasAttribute('aria-busy') ? 0 : calm + 1; } }"""
 
 
 class Film:
@@ -90,6 +91,10 @@ def play(film: Film) -> None:
     while page.locator(".examples [aria-busy]").count():
         film.shot(100)
     film.shot(2200)
+    page.get_by_role("button", name="Which heads matter?").click()
+    page.locator(".bars-legend", has_text="Bars").wait_for()
+    film.shot(2600)
+    press("Which heads matter?", 300)  # without the bars
     press("… and switch it off", 2600)
     for _ in range(8):
         press("One letter", 90)
