@@ -166,10 +166,19 @@ test("an address holds what differs from the beginning, and is read again", (t) 
 
 test("an address holds the states of all studios: texts, nested lists, numbers and targets", (t) => {
   const [first, chosen] = [
-    { text: "abc", off: [], filled: [], replaced: [], hidden_patches: [], forced: [], num_beams: 4, target: null },
+    {
+      text: "abc",
+      ablated_heads: [],
+      filled: [],
+      replaced: [],
+      hidden_patches: [],
+      forced: [],
+      num_beams: 4,
+      target: null,
+    },
     {
       text: "der „Käse“ # 50% & שלום 😀\n",
-      off: [["decoder.0.cross.pattern", 1]],
+      ablated_heads: [["decoder.0.cross.pattern", 1]],
       filled: [[9, 31]],
       replaced: [[3, "film with an end"]],
       hidden_patches: [2, 8],

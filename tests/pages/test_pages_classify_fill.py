@@ -771,7 +771,7 @@ def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
 
 
 def test_custom_tries_come_first(studio):
-    examples = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
+    examples = {"Dull": {"text": "the plot was dull", "ablated_heads": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
         studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, dtype="float32", examples=examples)),

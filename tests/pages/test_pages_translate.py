@@ -251,7 +251,7 @@ def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
     source, target = tokenizers()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
-    page = studio(with_state(shown, off=off, num_beams=1, length_penalty=0.0))
+    page = studio(with_state(shown, ablated_heads=off, num_beams=1, length_penalty=0.0))
     told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
     of_decoder = [site for site, _ in off if site.startswith("decoder")]
     edited = [one for one in told if len(one["edits"]) == len(of_decoder)][-1]  # others measure what a head is worth

@@ -31,8 +31,8 @@ def test_document_contains_prediction_and_patch_grid():
     assert described["patches"] == {"first": 1, "rows": 3, "columns": 4, "upward": False}
     assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert len(described["words"]) == 13
-    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "off")}
-    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "off": []}
+    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "ablated_heads")}
+    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "ablated_heads": []}
     assert shown.html() == image_studio().html()
 
 
@@ -99,7 +99,7 @@ def test_kernel_matches_model_and_saves_static_view():
     live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
     off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
-    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], edits=off, capture=True)
+    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], ablated_heads=off, capture=True)
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
         expected = vit()(without_patches(pixels(), [2, 7])[None])[0]

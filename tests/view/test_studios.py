@@ -14,7 +14,18 @@ from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
 
-COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "head_map_open", "head_importance"}
+COMES = {
+    "prompt",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_p",
+    "tree",
+    "node",
+    "ablated_heads",
+    "head_map_open",
+    "head_importance",
+}
 
 
 def test_summary_contains_probability_of_likeliest_token():

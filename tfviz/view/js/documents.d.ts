@@ -550,7 +550,7 @@ export interface StudioState {
   max_links: number;
   direction: "from" | "to";
   /** heads that are switched off, [site, head]. */
-  off: any[][];
+  ablated_heads: any[][];
   /** whether the map of the chosen head is shown in full. */
   head_map_open: boolean;
   /** whether each map has a bar below it, of what the answer loses without its head. */
@@ -586,7 +586,7 @@ export interface WriteState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   prompt: string;
@@ -633,7 +633,7 @@ export interface PatchState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   clean: string;
@@ -685,7 +685,7 @@ export interface ClassifyState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   text: string;
@@ -729,7 +729,7 @@ export interface ClassifyImageState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   /** indices of the hidden patches, row by row from the upper left. */
@@ -775,7 +775,7 @@ export interface FillState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   text: string;
@@ -817,7 +817,7 @@ export interface TranslateState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   sentence: string;

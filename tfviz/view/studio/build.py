@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram
     from tfviz.view.studio.widget import AxisTokens, DrawStatic, ModelWidget
 
-STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "head_map_open": False, "head_importance": False}
+STUDIO_STATE: StudioState = {**HEADS_STATE, "ablated_heads": [], "head_map_open": False, "head_importance": False}
 
 
 def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:

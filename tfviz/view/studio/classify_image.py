@@ -27,7 +27,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 # what `examples` can set
-STATE_KEYS = ("hidden_patches", "label", "shade", "off", "layer", "head")
+STATE_KEYS = ("hidden_patches", "label", "shade", "ablated_heads", "layer", "head")
 ASPECT_TOLERANCE = 0.02  # relative difference of two aspect ratios that count as equal
 
 

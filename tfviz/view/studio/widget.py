@@ -47,7 +47,7 @@ class ModelWidget(KernelWidget):
     """A widget whose model runs in Python at the page's request; see `kernel=True` of the studios.
 
     `state` is a trait that Python may read, set and observe. It holds what the reader typed and chose, such as `text`
-    and `off`, a list of [site, head].
+    and `ablated_heads`, a list of [site, head].
 
     Args:
         programs: the programs that the page may run, by name.
@@ -81,7 +81,7 @@ class ModelWidget(KernelWidget):
         if "encode" in request:
             return {"ids": self._encoded(request["encode"], request.get("tokenizer"))}, []
         program = self._programs[request["run"]]
-        run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
+        run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("ablated_heads", []))
         if request.get("capture"):
             outputs, captured = program.run(run.inputs, run.ablated_heads)
         else:

@@ -65,7 +65,7 @@ export class HeadImportance {
     if (!isCurrent() || studio.frame.closed) return;
     this.measuring = true;
     this.unit = query.unit;
-    for (const address of studio.heads.addresses.filter((one) => !studio.heads.isOff(one))) {
+    for (const address of studio.heads.addresses.filter((one) => !studio.heads.isAblated(one))) {
       const value = await studio.ablation.measure(address, query);
       if (!isCurrent() || studio.frame.closed) return;
       if (value === null) continue;

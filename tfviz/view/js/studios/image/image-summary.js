@@ -64,12 +64,15 @@ export function attentionSentence(weights, words, patches, from) {
 /**
  * Name the changes, as the beginning of a sentence; empty if there are none.
  * @param {number} hidden patches
- * @param {number} off heads
+ * @param {number} ablatedHeadCount
  */
-function withoutWords(hidden, off) {
+function withoutWords(hidden, ablatedHeadCount) {
   const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
     count === 1 ? `this ${one}` : `these ${formatNumber(count)} ${many}`;
-  const lost = [hidden && these(hidden, "patch", "patches"), off && formatCount(off, "head")].filter(Boolean);
+  const lost = [
+    hidden && these(hidden, "patch", "patches"),
+    ablatedHeadCount && formatCount(ablatedHeadCount, "head"),
+  ].filter(Boolean);
   return lost.length ? `Without ${lost.join(" and ")}` : "";
 }
 
@@ -79,10 +82,10 @@ function withoutWords(hidden, off) {
  * @param {number} baseline
  * @param {number} edited
  * @param {number} hidden
- * @param {number} off
+ * @param {number} ablatedHeadCount
  */
-export function effectSentence(label, baseline, edited, hidden, off) {
-  const without = withoutWords(hidden, off);
+export function effectSentence(label, baseline, edited, hidden, ablatedHeadCount) {
+  const without = withoutWords(hidden, ablatedHeadCount);
   if (!without) return "";
   const [from, to] = [percent(baseline), percent(edited)];
   if (from === to) return `${without} ${label} stays at ${to}.`;

@@ -77,7 +77,7 @@ export class WriteText {
     const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
     const isCurrent = answer !== null && answerInput?.key === currentInput?.key;
     const from = isCurrent ? this.row : null;
-    const grid = heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
+    const grid = heads.groups.length && !heads.isAblated(heads.selected) ? heads.grid(heads.selected) : null;
     const shade = (/** @type {number} */ index) => {
       const { first, last } = pieces[index];
       if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
