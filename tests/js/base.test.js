@@ -195,7 +195,8 @@ test("of strongest keys the codes of a range are known, and the rest of each row
   const words = (count) => Array.from({ length: count }, String);
   // two queries, the two strongest keys of each: columns, codes, what is left out as a root
   const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
-  const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
+  const head_codes = [{ offset: 0, length: 14, pool_size: 1 }];
+  const keys = new TopKeys(stub({ rows: words(2), cols: words(4), head_codes, top: 2 }), async () => bytes);
   /** @type {(rows: [number, number], cols: [number, number], poolSize: number) => Promise<Uint8Array>} */
   const codes = (rows, cols, poolSize) => keys.codes(0, { rows, cols, poolSize });
   assert.deepEqual([...(await codes([0, 2], [0, 4], 1))], [100, 0, 0, 200, 0, 50, 0, 150]);

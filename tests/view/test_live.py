@@ -89,7 +89,7 @@ def test_invalid_ranges_return_error(wrong):
 def test_heads_beyond_max_bytes_are_sent_on_request():
     some = maps(3, 4, 48)
     live = view.live(some, max_bytes=9_000)
-    assert {blob[2] for blob in live.document["parts"][0]["weights"]} > {1}
+    assert {codes["pool_size"] for codes in live.document["parts"][0]["head_codes"]} > {1}
     assert "as you open them" in live.document["note"]
     _, (piece,) = ask_widget(live, part=0, layer=2, head=3)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)

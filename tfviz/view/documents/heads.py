@@ -73,6 +73,20 @@ class QueriesAndKeys(TypedDict):
     key: list[StoredWeight]
 
 
+class HeadCodes(TypedDict):
+    """A head's codes in the data, deflated; each is 255 times the square root of a weight.
+
+    Attributes:
+        offset: where they begin, in bytes.
+        length: their deflated size, in bytes.
+        pool_size: the side, in cells, of the square that each code stands for.
+    """
+
+    offset: int
+    length: int
+    pool_size: int
+
+
 class MapsPart(TypedDict):
     """The attention maps of one capture.
 
@@ -81,8 +95,7 @@ class MapsPart(TypedDict):
         cols: a label for each key.
         sites: the site of each layer.
         groups: the grouping of tokens into words; null if each token is a word.
-        weights: for each head, layer by layer: start and length of its deflated codes (255 times the square root of a
-            weight), and the side, in cells, of the square that each code stands for.
+        head_codes: the codes of each head, layer by layer.
         masks: the index of each head's mask in the document; null: there are no masks.
         key_ranges: the index of each head's key ranges in the document; null: there are masks instead.
         computed: the queries and keys of each layer, if the page computes the weights; null: their maps are stored.
@@ -98,7 +111,7 @@ class MapsPart(TypedDict):
     layers: int
     heads: int
     groups: TokenGroups | None
-    weights: list[tuple[int, int, int]]
+    head_codes: list[HeadCodes]
     masks: list[int | None] | None
     key_ranges: list[int | None] | None
     computed: NotRequired[list[QueriesAndKeys] | None]

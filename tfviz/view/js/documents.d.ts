@@ -67,6 +67,16 @@ export interface QueriesAndKeys {
   key: StoredWeight[];
 }
 
+/** A head's codes in the data, deflated; each is 255 times the square root of a weight. */
+export interface HeadCodes {
+  /** where they begin, in bytes. */
+  offset: number;
+  /** their deflated size, in bytes. */
+  length: number;
+  /** the side, in cells, of the square that each code stands for. */
+  pool_size: number;
+}
+
 /** The attention maps of one capture. */
 export interface MapsPart {
   name: string;
@@ -80,8 +90,8 @@ export interface MapsPart {
   heads: number;
   /** the grouping of tokens into words; null if each token is a word. */
   groups: TokenGroups | null;
-  /** for each head, layer by layer: start and length of its deflated codes (255 times the square root of a weight), and the side, in cells, of the square that each code stands for. */
-  weights: [number, number, number][];
+  /** the codes of each head, layer by layer. */
+  head_codes: HeadCodes[];
   /** the index of each head's mask in the document; null: there are no masks. */
   masks: (number | null)[] | null;
   /** the index of each head's key ranges in the document; null: there are masks instead. */

@@ -123,10 +123,10 @@ def _parts(
     """Return the parts of the document, after storing the downsampled heads `pooled` in `blobs`."""
     parts = []
     for name, one in maps.items():
-        weights = [(*blobs.add(head), pool_size) for head in pooled[name]]
+        head_codes = [blobs.add_head(head, pool_size) for head in pooled[name]]
         heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
         key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
-        parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
+        parts.append(maps_part(name, one, head_codes, key_ranges=key_ranges))
         parts[-1]["computed"] = computed[name]
     return parts
 

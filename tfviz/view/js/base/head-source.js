@@ -6,7 +6,7 @@ import { LruCache } from "./lru-cache.js";
 import { PageData, inflated } from "./page-data.js";
 import { TopKeys } from "./top-keys.js";
 
-/** @import { HeadsDocument } from "../documents.js" */
+/** @import { HeadsDocument, HeadCodes } from "../documents.js" */
 /** @import { AnyGrid, Range } from "../types.js" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { poolSize: number } | Range) => Promise<Uint8Array>} AskCodes
@@ -52,14 +52,14 @@ export class HeadSource extends PageData {
    * @returns {Promise<Grid>}
    */
   head(part, layer, head) {
-    const { weights, heads } = this.parts[part];
+    const { head_codes, heads } = this.parts[part];
     const headIndex = layer * heads + head;
     const key = `${part}.${headIndex}`;
     const grid =
       this.heads.get(key) ??
       (this.topKeysOf(part)
         ? this.topKeysGrid(part, headIndex)
-        : this.unpackedHead(part, headIndex, weights[headIndex]));
+        : this.unpackedHead(part, headIndex, head_codes[headIndex]));
     this.heads.set(key, grid);
     return grid;
   }
@@ -67,7 +67,7 @@ export class HeadSource extends PageData {
   /** Return the strongest keys of a part that has only those; else null. @param {number} part */
   topKeysOf(part) {
     this.topKeys ??= this.parts.map((spec) =>
-      spec.top ? new TopKeys(spec, (piece) => inflated(this.slice(piece))) : null,
+      spec.top ? new TopKeys(spec, ({ offset, length }) => inflated(this.slice([offset, length]))) : null,
     );
     return this.topKeys[part];
   }
@@ -104,9 +104,9 @@ export class HeadSource extends PageData {
     return Object.assign(grid, { rest: poolSize === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
   }
 
-  /** @param {number} part @param {number} at @param {[number, number, number]} piece */
-  async unpackedHead(part, at, piece) {
-    return this.decodedHead(part, at, await inflated(this.slice(piece)), piece[2]);
+  /** @param {number} part @param {number} at @param {HeadCodes} stored */
+  async unpackedHead(part, at, { offset, length, pool_size }) {
+    return this.decodedHead(part, at, await inflated(this.slice([offset, length])), pool_size);
   }
 
   /**
@@ -118,7 +118,7 @@ export class HeadSource extends PageData {
   isPartial(part, layer, head) {
     const top = this.topKeysOf(part);
     if (top) return top.poolSize > 1;
-    return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
+    return Boolean(this.ask) && this.parts[part].head_codes[layer * this.parts[part].heads + head].pool_size > 1;
   }
 
   /**

@@ -10,15 +10,15 @@ export class TopKeys {
 
   /**
    * @param {import("../documents.js").MapsPart} part
-   * @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece
+   * @param {(stored: import("../documents.js").HeadCodes) => Promise<Uint8Array>} unpacked gives the bytes of a head
    */
-  constructor({ rows, cols, weights, top }, unpacked) {
+  constructor({ rows, cols, head_codes, top }, unpacked) {
     this.rows = rows;
     this.cols = cols;
-    this.weights = weights;
+    this.headCodes = head_codes;
     this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * weights.length) / this.poolSize ** 2 > MAX_SHEET_CELLS) this.poolSize *= 2;
+    while ((rows.length * cols.length * head_codes.length) / this.poolSize ** 2 > MAX_SHEET_CELLS) this.poolSize *= 2;
   }
 
   /** @param {number} at */
@@ -30,7 +30,7 @@ export class TopKeys {
 
   /** @param {number} at */
   async load(at) {
-    const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even offset
+    const bytes = (await this.unpacked(this.headCodes[at])).slice(); // at an even offset
     const count = this.rows.length * this.top;
     const Numbers = this.cols.length <= 2 ** 16 ? Uint16Array : Uint32Array;
     const ends = count * Numbers.BYTES_PER_ELEMENT;
