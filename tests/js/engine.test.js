@@ -144,7 +144,7 @@ test("weights travel as halves, as bytes with a scale for each row, and as they 
   new Float32Array(bytes.buffer, 12, 4).set([0.5, 3, 0.25, 8]);
   /** @type {(shape: number[], stored: string, start: number, length: number, scale?: number[]) => Iterable<number>} */
   const read = (shape, stored, start, length, scale) =>
-    weightOf(stub({ shape, dtype: "float32", stored, at: [start, length], scale }), bytes).data;
+    weightOf(stub({ shape, dtype: "float32", stored, byte_range: [start, length], scale }), bytes).data;
   assert.deepEqual([...read([4], "float16", 0, 8)], [1, -2.5, 2 ** -24, Infinity]);
   assert.deepEqual([...read([2, 2], "int8", 8, 4, [12, 8])], [63.5, -1, 30, 0]);
   assert.deepEqual([...read([2], "float32", 20, 8)], [0.25, 8]);
@@ -153,7 +153,7 @@ test("weights travel as halves, as bytes with a scale for each row, and as they 
 // relu(x @ w) of an x of any number of rows; the attention of a program is a softmax over three axes.
 const PROGRAM = stub({
   inputs: [{ name: "x", shape: ["rows", 2], dtype: "float32" }],
-  weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", at: [0, 16] }],
+  weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", byte_range: [0, 16] }],
   nodes: [
     { op: "mm", args: [{ t: 0 }, { t: 1 }], out: [["rows", 2]], dtype: ["float32"] },
     { op: "relu", args: [{ t: 2 }], out: [["rows", 2]], dtype: ["float32"] },

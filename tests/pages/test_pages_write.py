@@ -711,7 +711,7 @@ def test_engine_error_is_shown(new_page, tmp_path):
 
 def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
     made = write_studio()[1]
-    weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
+    weights = {one["name"]: one["byte_range"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
     data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
     page = new_page()

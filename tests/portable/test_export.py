@@ -137,7 +137,7 @@ def test_pack_stores_shared_weights_once():
     spec, data = serialize_programs(programs)
     assert set(spec) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
-    assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
+    assert all(one["byte_range"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_program_matches_model_with_hidden_patches(hidden):
 def test_pixels_are_stored_exactly_with_weights():
     stored = image_studio().document["programs"]["read"]["weights"]
     (own,) = (weight for weight in stored if weight["shape"] == [1, 3, 6, 8])
-    start, length = own["at"]
+    start, length = own["byte_range"]
     sent = numpy.frombuffer(image_studio().data[start : start + length], numpy.float32).reshape(3, 6, 8)
     assert (sent == pixels().numpy()).all()
 

@@ -420,7 +420,7 @@ def test_kernel_runs_function_that_cannot_be_exported():
     content, (data,) = ask_widget(live, values={"x": -0.5})
     told = content["results"]["output"]
     assert (told["shape"], told["dtype"]) == ([], "float32")
-    assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
+    assert numpy.frombuffer(data[told["byte_range"][0] :][: told["byte_range"][1]], "<f4").tolist() == [0.5]
     live.values = {"x": -0.25}
     left = live.view()
     assert left.document["kind"] == "interact-snapshot"

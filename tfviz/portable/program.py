@@ -173,7 +173,7 @@ def serialize_programs(programs: Mapping[str, Program]) -> tuple[dict[str, dict[
             stored = program.tensors[weight["name"]]
             if stored.dtype == torch.int64:
                 stored = stored.int()
-            stored_at = {"at": store(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            stored_at = {"byte_range": store(stored), "stored": str(stored.dtype).removeprefix("torch.")}
             if stored.dtype == torch.int8:
                 stored_at["scale"] = store(program.tensors[f"{weight['name']}:scale"])
             weights.append({**weight, **stored_at})

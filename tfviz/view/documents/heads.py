@@ -48,14 +48,14 @@ class StoredWeight(TypedDict):
     Attributes:
         dtype: the dtype for computations.
         stored: the dtype in the data.
-        at: the byte range of the numbers.
+        byte_range: the byte range of the numbers.
         scale: the byte range of the float32 scales by which int8 numbers are multiplied, one for each row.
     """
 
     shape: list[int]
     dtype: Literal["float32"]
     stored: Literal["float16", "int8"]
-    at: ByteRange
+    byte_range: ByteRange
     scale: NotRequired[ByteRange]
 
 

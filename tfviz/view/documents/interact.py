@@ -180,12 +180,12 @@ class StoredResult(TypedDict):
 
     Attributes:
         dtype: the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8.
-        at: the byte range of its numbers in the data.
+        byte_range: the byte range of its numbers in the data.
     """
 
     shape: list[int]
     dtype: Literal["float32", "int64", "bool"]
-    at: ByteRange
+    byte_range: ByteRange
 
 
 class InteractState(TypedDict):

@@ -52,7 +52,7 @@ export interface StoredWeight {
   /** the dtype in the data. */
   stored: "float16" | "int8";
   /** the byte range of the numbers. */
-  at: ByteRange;
+  byte_range: ByteRange;
   /** the byte range of the float32 scales by which int8 numbers are multiplied, one for each row. */
   scale?: ByteRange;
 }
@@ -495,7 +495,7 @@ export interface StoredResult {
   /** the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8. */
   dtype: "float32" | "int64" | "bool";
   /** the byte range of its numbers in the data. */
-  at: ByteRange;
+  byte_range: ByteRange;
 }
 
 /** The current value of each control, by argument name. */

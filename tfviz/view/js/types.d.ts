@@ -28,7 +28,7 @@ export interface WeightSpec {
   shape: number[];
   dtype: Dtype;
   stored: "float32" | "float16" | "int8" | "int32" | "bool";
-  at: ByteRange;
+  byte_range: ByteRange;
   scale?: ByteRange | null;
 }
 

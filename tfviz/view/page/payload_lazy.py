@@ -62,7 +62,7 @@ class Quantized(NamedTuple):
             "shape": list(self.numbers.shape),
             "dtype": "float32",
             "stored": "float16" if self.scale is None else "int8",
-            "at": blobs.add(_huffman(self.numbers)),
+            "byte_range": blobs.add(_huffman(self.numbers)),
         }
         if self.scale is not None:
             document["scale"] = blobs.add(_huffman(self.scale))

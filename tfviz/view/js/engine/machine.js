@@ -51,7 +51,7 @@ export class Machine {
     const unpacked = new Map();
     /** @type {(weight: WeightSpec) => Tensor} */
     const unpack = (weight) => {
-      const key = JSON.stringify([weight.stored, weight.at, weight.scale, weight.shape]);
+      const key = JSON.stringify([weight.stored, weight.byte_range, weight.scale, weight.shape]);
       const tensor = unpacked.get(key) ?? weightOf(weight, bytes);
       unpacked.set(key, tensor);
       return tensor;
