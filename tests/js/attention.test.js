@@ -16,7 +16,7 @@ const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(dat
 /** A machine that sees the weights of its attention. */
 function watching() {
   const machine = new Machine(products);
-  return Object.assign(machine, { node: { pattern: "site" }, edits: [], capture: true, patterns: {} });
+  return Object.assign(machine, { node: { site: "site" }, edits: [], capture: true, patterns: {} });
 }
 
 // Scores of 0 and ln 3 (a query of width 1): weights 1/4 and 3/4.

@@ -155,17 +155,17 @@ const PROGRAM = stub({
   inputs: [{ name: "x", shape: ["rows", 2], dtype: "float32" }],
   weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", byte_range: [0, 16] }],
   nodes: [
-    { op: "mm", args: [{ t: 0 }, { t: 1 }], out: [["rows", 2]], dtype: ["float32"] },
-    { op: "relu", args: [{ t: 2 }], out: [["rows", 2]], dtype: ["float32"] },
+    { op: "mm", args: [{ value: 0 }, { value: 1 }], out: [["rows", 2]], dtype: ["float32"] },
+    { op: "relu", args: [{ value: 2 }], out: [["rows", 2]], dtype: ["float32"] },
   ],
-  outputs: [{ name: "y", t: 3 }],
+  outputs: [{ name: "y", value: 3 }],
   lengths: { rows: [1, null] },
 });
 const ATTENDING = stub({
   inputs: [{ name: "scores", shape: [1, 1, 2], dtype: "float32" }],
   weights: [],
-  nodes: [{ op: "softmax.int", args: [{ t: 0 }, -1], out: [[1, 1, 2]], dtype: ["float32"], pattern: "layer.pattern" }],
-  outputs: [{ name: "weights", t: 1 }],
+  nodes: [{ op: "softmax.int", args: [{ value: 0 }, -1], out: [[1, 1, 2]], dtype: ["float32"], site: "layer.pattern" }],
+  outputs: [{ name: "weights", value: 1 }],
   lengths: {},
 });
 
@@ -210,8 +210,8 @@ test("what is carried stays in the engine as an input of the next run", () => {
     ...PROGRAM,
     nodes: PROGRAM.nodes.slice(0, 1),
     outputs: [
-      { name: "x", t: 2 },
-      { name: "same", t: 2 },
+      { name: "x", value: 2 },
+      { name: "same", value: 2 },
     ],
   };
   machine.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));

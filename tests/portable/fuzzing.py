@@ -12,8 +12,9 @@ OPS = sorted(portable.SUPPORTED_OPERATORS)
 LARGE = (2**31 - 1, -(2**31) + 1, 2**31, 2**63, 10**400, 65_536, 10**6, 50_000)
 ODD = (None, True, False, 0, 1, -1, 2, 3, 0.5, float("nan"), float("inf"), "", "words", "int64", "float32", "x" * 300)
 ODD += ([], {})
-ODD += ([0], [1, 2], {"t": 0}, {"t": -1}, {"t": 10**9}, {"s": "words"}, {"s": ["//", 1, 0]}, {"f": "nan"}, {"f": 3})
-ODD += (*LARGE, [*LARGE[:2]], [50_000, 50_000], {"s": ["*", 2**30, 2**30, 2**30]}, ["max"], {"t": 0, "s": 1})
+ODD += ([0], [1, 2], {"value": 0}, {"value": -1}, {"value": 10**9})
+ODD += ({"size": "words"}, {"size": ["//", 1, 0]}, {"float": "nan"}, {"float": 3})
+ODD += (*LARGE, [*LARGE[:2]], [50_000, 50_000], {"size": ["*", 2**30, 2**30, 2**30]}, ["max"], {"value": 0, "size": 1})
 
 
 def programs():

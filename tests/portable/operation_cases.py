@@ -26,7 +26,7 @@ const textOf = ({ buffer, byteOffset, byteLength }) => {
 const read = (value) => {
     if (Array.isArray(value)) return value.map(read);
     if (value === null || typeof value !== "object") return value;
-    if ("f" in value) return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value.f];
+    if ("float" in value) return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value.float];
     return { ...value, data: new arrays[value.dtype](bytesOf(value.data).buffer) }; };
 const write = (value) => {
     if (Array.isArray(value)) return value.map(write);
@@ -89,7 +89,7 @@ def written(value):
         return [written(one) for one in value]
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
-    return value if not isinstance(value, float) or math.isfinite(value) else {"f": str(value)}
+    return value if not isinstance(value, float) or math.isfinite(value) else {"float": str(value)}
 
 
 def readable(told):

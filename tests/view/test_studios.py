@@ -123,7 +123,7 @@ def test_document_contains_state_and_attention_sites():
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode("abc")[None])
     for program in made.document["programs"].values():
-        assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
+        assert [node["site"] for node in program["nodes"] if "site" in node] == list(seen)
     state = view.write(model, TOKENIZER, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
     assert [state[name] for name in ("temperature", "top_k", "top_p", "seed")] == [0, 5, 0.5, 9]
 

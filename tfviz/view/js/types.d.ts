@@ -34,7 +34,14 @@ export interface WeightSpec {
 
 /** An argument of an operation: a value by its number, a size, or a float that JSON lacks, beside plain values. */
 export type Argument =
-  null | boolean | number | string | Argument[] | { t: number } | { s: Size } | { f: "inf" | "-inf" | "nan" };
+  | null
+  | boolean
+  | number
+  | string
+  | Argument[]
+  | { value: number }
+  | { size: Size }
+  | { float: "inf" | "-inf" | "nan" };
 
 export interface ProgramNode {
   op: string;
@@ -42,7 +49,7 @@ export interface ProgramNode {
   out: Size[][];
   dtype: Dtype[];
   /** The site of the attention that this step is. */
-  pattern?: string;
+  site?: string;
 }
 
 /** A program; its values are numbered: inputs, weights, then the results of the nodes in order. */
@@ -50,7 +57,7 @@ export interface ProgramSpec {
   inputs: { name: string; shape: (number | string)[]; dtype: Dtype }[];
   weights: WeightSpec[];
   nodes: ProgramNode[];
-  outputs: { name: string; t: number }[];
+  outputs: { name: string; value: number }[];
   lengths: Record<string, [min: number, max: number | null]>;
 }
 

@@ -100,7 +100,7 @@ export class Machine {
    * @param {Tensor<"bool"> | null} allowed True where a query may attend; null: everywhere
    */
   hookedPattern(weights, allowed = null) {
-    const site = this.node?.pattern;
+    const site = this.node?.site;
     if (!site) return weights;
     const edits = this.edits.filter((edit) => edit.site === site);
     const flowing = edited(weights, edits);
@@ -133,8 +133,8 @@ export class Machine {
     const { values, references } = this.execute(program, tensors);
     /** @type {Record<string, Tensor>} */
     const outputs = {};
-    for (const { name: output, t } of spec.outputs) {
-      const { shape, dtype, data } = values[t];
+    for (const { name: output, value } of spec.outputs) {
+      const { shape, dtype, data } = values[value];
       const shared = references.get(data) !== 1;
       references.set(data, Infinity); // it may be an output twice
       const tensor = { shape, dtype, data: shared ? data.slice() : data };
