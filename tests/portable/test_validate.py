@@ -193,7 +193,7 @@ def test_program_exceeding_memory_is_rejected_before_allocation():
 def test_full_context_is_not_rejected_as_oversized():
     torch.manual_seed(1)
     model, ids = models.GPT(300, context=512, layers=2, heads=4, dim=32), torch.ones(1, 5, dtype=torch.long)
-    program = portable.export(model, ids, lengths={"ids": {1: "words"}})
+    program = portable.export(model, ids, lengths={"ids": {1: "positions"}})
     assert program(torch.ones(1, 512, dtype=torch.long))["output"].shape == (1, 512, 300)
 
 

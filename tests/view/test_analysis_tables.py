@@ -113,7 +113,7 @@ def test_tokens_share_one_scale():
     document = shown.document
     assert (document["scale"], document["limit"], document["state"]) == ("diverging", 2.0, {"token": 1})
     assert view.tokens(["a"], [0.0]).document["limit"] == 1.0
-    assert view.tokens([7], [3.0], limit=4.0).document["words"] == ["7"]
+    assert view.tokens([7], [3.0], limit=4.0).document["tokens"] == ["7"]
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ def test_document_contains_prediction_and_patch_grid():
     described = shown.document
     assert described["kind"] == "classify-image"
     assert described["patches"] == {"first": 1, "rows": 3, "columns": 4, "upward": False}
-    assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
-    assert len(described["words"]) == 13
+    assert described["tokens"][:3] == ["cls", "(0,0)", "(0,1)"]
+    assert len(described["tokens"]) == 13
     state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "ablated_heads")}
     assert state == {"hidden_patches": [], "label": best, "shade": "attention", "ablated_heads": []}
     assert shown.html() == image_studio().html()

@@ -178,7 +178,7 @@ def test_note_states_loss_of_int8_weights():
     model, tokenizer = gpt(), TOKENIZER
     ids = tokenizer.encode("face.bad")
     made = view.write(model, tokenizer, "face.bad", dtype="int8", max_bytes=None)
-    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, dtype="int8")
+    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "positions"}}, dtype="int8")
     with torch.no_grad():
         losses = [
             functional.cross_entropy(logits[0, :-1], ids[1:]).item()

@@ -130,7 +130,7 @@ class TokensDocument(TypedDict):
 
     kind: Literal["tokens"]
     title: str
-    words: list[str]
+    tokens: list[str]
     data: ByteRange
     scale: ScaleKind
     limit: float

@@ -265,7 +265,7 @@ export interface TokensState {
 export interface TokensDocument {
   kind: "tokens";
   title: string;
-  words: string[];
+  tokens: string[];
   /** float32, [token]. */
   data: ByteRange;
   scale: ScaleKind;
@@ -765,7 +765,7 @@ export interface ClassifyImageDocument {
   /** the grid that the tokens form on the picture. */
   patches: Patches;
   /** a label for each token. */
-  words: string[];
+  tokens: string[];
   state: ClassifyImageState;
 }
 

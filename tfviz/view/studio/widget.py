@@ -71,7 +71,7 @@ class ModelWidget(KernelWidget):
         tokenizers: Sequence[Any],
     ):
         self._programs, self._tokenizers = dict(programs), list(tokenizers)
-        self._draw_static, self._axis_words = draw_static, axis_tokens
+        self._draw_static, self._axis_tokens = draw_static, axis_tokens
         self._inputs = dict(first)
         self._last = Request(*list(first.items())[-1])
         super().__init__(document=dict(document), state=dict(document["state"]))
@@ -110,7 +110,7 @@ class ModelWidget(KernelWidget):
         """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
         outputs, captured = self._programs[request.program].run(request.inputs, request.ablated_heads)
-        tokens = self._axis_words({**self._inputs, request.program: request.inputs})
+        tokens = self._axis_tokens({**self._inputs, request.program: request.inputs})
         parts = {
             part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern")
             for part, axes in tokens.items()

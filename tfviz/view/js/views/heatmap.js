@@ -236,8 +236,8 @@ export class Heatmap {
     this.fadeUnlocked(pen, rows, cols);
     pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, lineWidth: 1 });
     this.drawMarks(pen, style);
-    this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
-    this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
+    this.drawAxisLabels(pen, 0, new Set(rows), cursor ? cursor[0] : current);
+    this.drawAxisLabels(pen, 1, new Set(cols), cursor?.[1]);
     this.drawHeading(pen);
     if (this.legend && !this.numbered) this.drawLegend(pen);
   }
@@ -406,7 +406,7 @@ export class Heatmap {
    * @param {Set<number>} locked
    * @param {number | null} [pointed]
    */
-  drawWords(pen, axis, locked, pointed) {
+  drawAxisLabels(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];
     const [, , width, height] = this.box(0, 0);

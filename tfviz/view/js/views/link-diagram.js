@@ -148,8 +148,8 @@ export class LinkDiagram {
     const highlighted = (side, i) => !busy || selected[side].includes(i) || touched[side].has(i);
     /** @param {Side} side @param {number} i */
     const strong = (side, i) => selected[side].includes(i);
-    this.drawWords(pen, "rows", part, { locked: rows, highlighted, strong });
-    this.drawWords(pen, "cols", part, { locked: cols, highlighted, strong });
+    this.drawTokenLabels(pen, "rows", part, { locked: rows, highlighted, strong });
+    this.drawTokenLabels(pen, "cols", part, { locked: cols, highlighted, strong });
     if (style.cursor) this.drawCursor(pen, style.cursor, scroll);
   }
 
@@ -185,7 +185,7 @@ export class LinkDiagram {
    * @param {Stretch} part
    * @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} style
    */
-  drawWords(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
+  drawTokenLabels(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
     const { theme } = this;
     const left = side === "rows";
     const words = this.labels[left ? 0 : 1];

@@ -130,7 +130,7 @@ export class ShadedWords {
 
   /** Draw the words with a pen, at their positions in the browser's layout. @param {Pen} pen */
   draw(pen) {
-    drawWords(pen, this.element, this.theme);
+    drawTokens(pen, this.element, this.theme);
   }
 }
 
@@ -182,7 +182,7 @@ function listenToWords(element, spans, { choose, hover, leave }) {
  * @param {HTMLElement} element
  * @param {import("../base/theme.js").Theme} theme
  */
-export function drawWords(pen, element, theme) {
+export function drawTokens(pen, element, theme) {
   const box = element.getBoundingClientRect();
   for (const span of /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll(".word"))) {
     for (const { left, top, width, height } of span.getClientRects()) {

@@ -102,11 +102,11 @@ export class ClassifyImageStudio extends Studio {
 
   /** Names of all tokens: those before the patches belong to no place of the picture. */
   get tokenNames() {
-    const { words, patches } = this.viewDocument;
+    const { tokens, patches } = this.viewDocument;
     const { first } = patches;
-    return words.map((word, token) => {
+    return tokens.map((name, token) => {
       if (token >= first && token < first + this.patchCount) return this.patchName(token - first);
-      return token === 0 ? "the class token" : `the extra token ${word}`;
+      return token === 0 ? "the class token" : `the extra token ${name}`;
     });
   }
 
@@ -192,8 +192,8 @@ export class ClassifyImageStudio extends Studio {
     if (!answer || !isCurrent()) return false;
     this.answer = answer;
     this.baseline = baseline ?? answer;
-    const { words } = this.viewDocument;
-    this.showMaps(answer, answer.patterns, () => [words, words]);
+    const { tokens } = this.viewDocument;
+    this.showMaps(answer, answer.patterns, () => [tokens, tokens]);
     return true;
   }
 
