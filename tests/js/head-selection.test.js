@@ -205,7 +205,7 @@ test("a caption names part, layer and head, or how several are combined", () => 
     [1, 0],
   ];
   assert.equal(chosen({ selected_heads: selected, combine_heads: "max" }).caption("head"), "max of heads 0.1, 1.0");
-  assert.equal(chosen({ selected_heads: selected }).caption("lines"), "heads 0.1, 1.0");
+  assert.equal(chosen({ selected_heads: selected }).caption("links"), "heads 0.1, 1.0");
   assert.equal(chosen({ selected_heads: selected }).caption("sheet"), "2 layers × 2 heads, 2 marked");
   assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).caption("head"), "");
 });

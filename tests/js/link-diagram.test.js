@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recorder, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
-import { LinesStage } from "../../tfviz/view/js/views/head-modes.js";
+import { LinksStage } from "../../tfviz/view/js/views/head-modes.js";
 import { LinkDiagram } from "../../tfviz/view/js/views/link-diagram.js";
 
 const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", headColour: () => "head" });
@@ -60,7 +60,7 @@ test("a word is read with what is strongest on the other side, head by head", ()
   ];
   /** @param {import("../../tfviz/view/js/types.js").Side} side @param {number} index */
   const read = (side, index) =>
-    LinesStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
+    LinksStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
   assert.equal(read("rows", 0), "“a” → head 0: “w” 0.5, “x” 0.25, “z” 0.25; head 1: “x” 0.75, “y” 0.25, “w” 0");
   assert.equal(read("cols", 1), "“x” ← head 0: “a” 0.25, “b” 0; head 1: “a” 0.75, “b” 0.5");
   assert.equal(read("cols", 2), "“y” ← head 0: “b” 1, “a” 0; head 1: “a” 0.25, “b” 0");

@@ -105,13 +105,13 @@ def test_malformed_requests_return_error(question):
 
 
 def test_saved_page_contains_current_state(tmp_path):
-    live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="lines", layer=1, title="mine")
+    live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="links", layer=1, title="mine")
     live.locked_rows = [3]
     content, (page,) = ask_widget(live, page=True)
     assert "error" not in content
     assert b'"locked_rows":[3]' in page
     assert page.decode() == live.view().page()
-    assert live.view().document["state"]["mode"] == "lines"
+    assert live.view().document["state"]["mode"] == "links"
 
 
 def test_mimebundle_contains_widget_picture_and_text():

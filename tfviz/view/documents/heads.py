@@ -5,7 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from tfviz.view.spec import Divider
 
 ByteRange = tuple[int, int]  # start and length in the bytes of a view's data
-HeadMode = Literal["sheet", "head", "lines", "words", "picture"]
+HeadMode = Literal["sheet", "head", "links", "words", "picture"]
 Arrangement = Literal["choose", "compare", "steps"]
 
 

@@ -4,7 +4,7 @@ export type Divider = ["rows" | "cols", number];
 
 export type ByteRange = [number, number];
 
-export type HeadMode = "sheet" | "head" | "lines" | "words" | "picture";
+export type HeadMode = "sheet" | "head" | "links" | "words" | "picture";
 
 export type Arrangement = "choose" | "compare" | "steps";
 

@@ -22,7 +22,7 @@ with extra("lessons"):
 
 INDEX_TRAIT = traitlets.Int(min=0)
 INDEX_HELP, INDICES_HELP = "an integer from 0 on", "a list of places, integers from 0 on"
-DISPLAY_MODES = ("sheet", "head", "lines", "words")
+DISPLAY_MODES = ("sheet", "head", "links", "words")
 HIDE_CHOICES = ("nothing", "first", "separators", "sinks", "chosen")
 ON_DEMAND_NOTE = "Heads come in full as you open them; the sheet shows them in blocks."
 
@@ -36,7 +36,7 @@ class LiveView(KernelWidget):
 
     Args:
         maps: the attention maps of one capture, or of several by name.
-        mode: the mode of display: "sheet", "head", "lines" or "words".
+        mode: the mode of display: "sheet", "head", "links" or "words".
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         title: heading of the view; None: a description of its content.
         max_bytes: maximum size of the data sent at first as base64, in bytes.
@@ -128,7 +128,7 @@ class LiveView(KernelWidget):
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> StaticFigure:
         """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
-        if self.mode == "lines":
+        if self.mode == "links":
             selected = [head for at, head in self.selected_heads if at == layer and head < maps.shape[1]]
             return links.links(maps, layer, selected or [head], min_weight=self.min_weight)
         if self.mode == "words":

@@ -261,7 +261,7 @@ export class HeadSelection {
       return `${part}${this.sizeOf(layers, heads)}${selected.length ? `, ${selected.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");
     if (selected.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
-    const how = mode === "lines" ? "" : `${this.store.get("combine_heads")} of `;
+    const how = mode === "links" ? "" : `${this.store.get("combine_heads")} of `;
     return `${part}${how}heads ${selected.map((at) => at.join(".")).join(", ")}`;
   }
 }
