@@ -72,7 +72,7 @@ def test_short_labels_of_columns_stand_upright_above_numbers(label, rotation):
 def test_table_shows_one_axis_as_column_and_three_as_sheets():
     column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
     (panel,) = column.document["tabs"][0]["panels"]
-    assert (panel["rows"], panel["cols"]) == (["a", "b"], ["logit"])
+    assert (panel["rows"], panel["columns"]) == (["a", "b"], ["logit"])
     values = torch.arange(12.0).view(2, 3, 2)
     axes = {"layer": ["0", "1"], "head": list("abc"), "position": ["x", "y"]}
     tabs = view.table(study.Table(values, axes, "logit", "t")).document["tabs"]

@@ -190,7 +190,7 @@ def test_axes_are_labelled_by_the_only_control_of_matching_size():
 
     def named(function, draw=None, **controls):
         made = view.interact(function, draw=draw, **controls)
-        return {panel["result"]: (panel["rows"], panel["cols"]) for panel in made.document["panels"]}
+        return {panel["result"]: (panel["rows"], panel["columns"]) for panel in made.document["panels"]}
 
     def products(x):
         return {
@@ -278,7 +278,7 @@ def test_results_are_drawn_by_number_of_axes_unless_specified():
     assert "batch: 2 x 4" in made.summary
     told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
     assert told.document["panels"][1] | {"limit": None} == {
-        "result": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": None,
+        "result": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "columns": [], "scale": None,
         "limit": None, "min_limit": 0, "positions": [], "filled": False,
     }  # fmt: skip
 

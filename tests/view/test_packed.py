@@ -26,7 +26,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
 
 def unpacked(part, described, data, layer, head):
     """Weights and mask of a head, from the bytes."""
-    shape = len(part["rows"]), len(part["cols"])
+    shape = len(part["rows"]), len(part["columns"])
     stored = part["head_codes"][layer * part["heads"] + head]
     start, length, block = stored["offset"], stored["length"], stored["pool_size"]
     assert start % 3 == 0
@@ -66,7 +66,7 @@ def test_document_contains_every_weight_and_mask(name):
             if some.mask is not None:
                 assert (allowed == some.allowed(layer, head).numpy()).all()
     assert part["rows"] == some.query_tokens
-    assert part["cols"] == some.key_tokens
+    assert part["columns"] == some.key_tokens
     assert described["note"] == ""
 
 

@@ -14,11 +14,11 @@ class TokenGroups(TypedDict):
 
     Attributes:
         rows: [query].
-        cols: [key].
+        columns: [key].
     """
 
     rows: list[int]
-    cols: list[int]
+    columns: list[int]
 
 
 class Patches(TypedDict):
@@ -39,7 +39,7 @@ class PatchSides(TypedDict):
     """The patch grids of the query axis and the key axis; null for an axis that is not on the picture."""
 
     rows: Patches | None
-    cols: Patches | None
+    columns: Patches | None
 
 
 class StoredWeight(TypedDict):
@@ -92,7 +92,7 @@ class MapsPart(TypedDict):
 
     Attributes:
         rows: a label for each query.
-        cols: a label for each key.
+        columns: a label for each key.
         sites: the site of each layer.
         groups: the grouping of tokens into words; null if each token is a word.
         head_codes: the codes of each head, layer by layer.
@@ -106,7 +106,7 @@ class MapsPart(TypedDict):
 
     name: str
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     sites: list[str]
     layers: int
     heads: int

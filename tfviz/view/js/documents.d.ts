@@ -1,6 +1,6 @@
 // The documents of views, written by `python -m tfviz.view.documents.generate`.
 
-export type Divider = ["rows" | "cols", number];
+export type Divider = ["rows" | "columns", number];
 
 export type ByteRange = [number, number];
 
@@ -25,7 +25,7 @@ export interface TokenGroups {
   /** [query]. */
   rows: number[];
   /** [key]. */
-  cols: number[];
+  columns: number[];
 }
 
 /** The grid of patches that the tokens of an axis form on a picture. */
@@ -41,7 +41,7 @@ export interface Patches {
 /** The patch grids of the query axis and the key axis; null for an axis that is not on the picture. */
 export interface PatchSides {
   rows: Patches | null;
-  cols: Patches | null;
+  columns: Patches | null;
 }
 
 /** A tensor in the data, compressed by zlib: float16, or int8 with a scale for each row. */
@@ -83,7 +83,7 @@ export interface MapsPart {
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** the site of each layer. */
   sites: string[];
   layers: number;
@@ -204,7 +204,7 @@ export interface MasksDocument {
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** names of rows and columns. */
   axes: string[];
   state: MasksState;
@@ -214,7 +214,7 @@ export interface MasksDocument {
 export interface TablePanel {
   name: string;
   rows: string[];
-  cols: string[];
+  columns: string[];
   /** names of rows and columns. */
   axes: string[];
   /** float32, [row, column]; NaN for a cell without a number. */
@@ -343,7 +343,7 @@ export interface NeuronsDocument {
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** the layers, which have the same number of heads. */
   layers: NeuronsLayer[];
   /** packed as in `HeadsDocument`. */
@@ -389,7 +389,7 @@ export interface PointsSpec {
 /** The axes of an editable table. */
 export interface TableAxes {
   rows: string[];
-  cols: string[];
+  columns: string[];
   /** whether the function takes the single row as a tensor [column]. */
   flat: boolean;
   /** names of the rows and of the columns. */
@@ -399,7 +399,7 @@ export interface TableAxes {
 /** A table of numbers to edit. */
 export interface CellsSpec {
   rows: string[];
-  cols: string[];
+  columns: string[];
   flat: boolean;
   axes?: string[];
   kind: "cells";
@@ -414,7 +414,7 @@ export interface CellsSpec {
 /** A table of switches. */
 export interface SwitchesSpec {
   rows: string[];
-  cols: string[];
+  columns: string[];
   flat: boolean;
   axes?: string[];
   kind: "switches";
@@ -456,7 +456,7 @@ export interface ResultSpec {
   /** labels of the rows, or the name of the control that provides them. */
   rows: string | string[];
   /** labels of the columns, or the name of the control that provides them. */
-  cols: string | string[];
+  columns: string | string[];
   /** the scale of the colours; null: linear, or diverging if a number is below 0. */
   scale: ScaleKind | null;
   /** the end of the scale; null: the next round number. */

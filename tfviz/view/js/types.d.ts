@@ -220,7 +220,7 @@ export interface LineStyle {
 }
 
 /** Queries or keys. */
-export type Side = "rows" | "cols";
+export type Side = "rows" | "columns";
 
 /** The numbers of one heatmap, all of them or in parts of different resolution. */
 export type AnyGrid = import("./base/grid.js").Grid | import("./base/tiled-grid.js").TiledGrid;
@@ -239,7 +239,7 @@ export interface GridPanel<G = AnyGrid> {
 /** A range of rows and columns of a head, in blocks of cells. */
 export interface Range {
   rows: [from: number, to: number];
-  cols: [from: number, to: number];
+  columns: [from: number, to: number];
   poolSize: number;
 }
 
@@ -253,7 +253,7 @@ export interface Choices<State> {
 /** The rows and columns that a reader has locked. */
 export interface Locked {
   rows: number[];
-  cols: number[];
+  columns: number[];
 }
 
 /** What a view calls back when the reader points, locks or leaves. */

@@ -114,9 +114,9 @@ class LiveView(KernelWidget):
         layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
         if not self.document["parts"][request["part"]]["key_ranges"]:
             return deflated(maps.as_uint8(layer, head), maps.allowed(layer, head), level=1)
-        rows, cols = (_range(request, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
+        rows, columns = (_range(request, name, count) for name, count in zip(("rows", "columns"), maps.shape[2:]))
         pool_size = max(1, _index(request, "pool_size", max(maps.shape[2:]) + 1))
-        return deflated(quantize(maps.max_pool(layer, head, rows, cols, pool_size).clamp(0, 1)), None, level=1)
+        return deflated(quantize(maps.max_pool(layer, head, rows, columns, pool_size).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
         """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""

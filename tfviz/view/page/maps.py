@@ -25,12 +25,12 @@ def maps_part(
         key_ranges: the same for key ranges.
     """
     layers, heads, *_ = maps.shape
-    rows, cols = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
-    in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
+    rows, columns = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
+    in_pieces = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
     return {
-        "name": str(name), "rows": maps.query_tokens, "cols": maps.key_tokens, "sites": maps.sites,
+        "name": str(name), "rows": maps.query_tokens, "columns": maps.key_tokens, "sites": maps.sites,
         "layers": layers, "heads": heads,
-        "groups": {"rows": rows, "cols": cols} if in_pieces else None, "head_codes": head_codes,
+        "groups": {"rows": rows, "columns": columns} if in_pieces else None, "head_codes": head_codes,
         "masks": masks, "key_ranges": key_ranges,
     }  # fmt: skip
 

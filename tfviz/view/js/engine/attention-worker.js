@@ -1,9 +1,9 @@
-// A worker that computes attention weights. It loads heads { query, key, scale, keyRanges }, and for a range { rows, cols,
+// A worker that computes attention weights. It loads heads { query, key, scale, keyRanges }, and for a range { rows, columns,
 // poolSize } of a head returns the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.js" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, keyRanges: ArrayLike<number> | null }} HeadSpec */
-/** @typedef {{ rows: [number, number], cols: [number, number], poolSize: number }} Range */
+/** @typedef {{ rows: [number, number], columns: [number, number], poolSize: number }} Range */
 
 import { Products } from "./products.js";
 import { answerRequests } from "./rpc.js";
@@ -51,7 +51,7 @@ class Head {
    * @param {Products} products
    * @param {Range} range
    */
-  encode(products, { rows: [top, bottom], cols: [left, right], poolSize }) {
+  encode(products, { rows: [top, bottom], columns: [left, right], poolSize }) {
     const { width } = this;
     const needsAll = this.logSums.subarray(top, bottom).some(Number.isNaN);
     const [first, end] = needsAll ? [0, this.keys] : [left, right];

@@ -124,8 +124,8 @@ export class HeadImportance {
       );
       const values = Float32Array.from(keys, (key) => losses.get(key) ?? 0);
       const states = Uint8Array.from(keys, (key) => (losses.has(key) ? ALLOWED : ABSENT));
-      const [rows, cols] = [sites.map((_, i) => `layer ${i}`), Array.from({ length: heads }, (_, i) => `head ${i}`)];
-      const grid = Grid.of(rows, cols, values, states, { scale: "diverging", limit: limit || 1 });
+      const [rows, columns] = [sites.map((_, i) => `layer ${i}`), Array.from({ length: heads }, (_, i) => `head ${i}`)];
+      const grid = Grid.of(rows, columns, values, states, { scale: "diverging", limit: limit || 1 });
       return { name: `${name}: ${unit} lost without each head`, grid, axes: ["layer", "head"] };
     });
   }

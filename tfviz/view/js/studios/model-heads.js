@@ -29,7 +29,7 @@ export class ModelHeads {
    */
   update(patterns, words) {
     const parts = partsOf(patterns, nameOfSite);
-    this.maps.update(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    this.maps.update(parts.map((part) => ({ ...part, rows: words(part)[0], columns: words(part)[1] })));
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
   }
 

@@ -226,8 +226,8 @@ export class ModelPane {
     const side = Math.round((this.cellSide || this.side) * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const state = grid.state.map((kind) => (kind === ALLOWED ? ALLOWED : ABSENT)); // a small map has no room for hatching
-    const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
-    const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
+    const unhatched = new Grid(grid.rows, grid.columns, grid.codes, state);
+    const window = { x: 0, y: 0, width: grid.columns.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.putImageData(paint(unhatched, window, side, side, smallMapTheme(this.theme), ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;

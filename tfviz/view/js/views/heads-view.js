@@ -259,7 +259,7 @@ export class HeadsView {
     );
     this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
     if (query !== null) this.describeQuery(query);
-    if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
+    if (within.rows.length || within.columns.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
   /**
@@ -307,7 +307,7 @@ export class HeadsView {
   /** @param {AnyGrid} grid */
   showWords(grid) {
     const by = this.store.get("direction") === "to";
-    const last = this.selection.lockedIn(grid).cols.at(-1);
+    const last = this.selection.lockedIn(grid).columns.at(-1);
     this.stages.words.show(grid, by ? (last ?? 0) : this.selection.row(grid), by);
   }
 

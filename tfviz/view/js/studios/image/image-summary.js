@@ -17,16 +17,16 @@ const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token
  */
 export function attentionProfile(grid, query) {
   if (query !== null) return profile(grid, grid, "rows", query);
-  const { rows, cols } = grid;
-  const values = new Float32Array(cols.length);
-  const state = new Uint8Array(cols.length).fill(FORBIDDEN);
+  const { rows, columns } = grid;
+  const values = new Float32Array(columns.length);
+  const state = new Uint8Array(columns.length).fill(FORBIDDEN);
   const queries = [...rows.keys()].filter((row) => !grid.isFullyMasked(row));
   for (const row of queries)
-    for (let col = 0; col < cols.length; col++) {
+    for (let col = 0; col < columns.length; col++) {
       values[col] += grid.at(row, col) / queries.length;
       state[col] = Math.min(state[col], grid.stateAt(row, col));
     }
-  return /** @type {Profile} */ (new Grid(cols, ["mean"], new Uint8Array(0), state, { values }));
+  return /** @type {Profile} */ (new Grid(columns, ["mean"], new Uint8Array(0), state, { values }));
 }
 
 /**
