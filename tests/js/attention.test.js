@@ -78,7 +78,7 @@ test("heads of queries share heads of keys in order", () => {
 });
 
 test("a head that is switched off gives nothing, the others are as they were", () => {
-  const machine = Object.assign(watching(), { edits: [{ site: "site", head: 1, do: "zero" }] });
+  const machine = Object.assign(watching(), { edits: [{ site: "site", head: 1, kind: "zero" }] });
   const value = tensor([1, 2, 2, 1], [2, 4, 2, 4]);
   const out = attend(machine, tensor([1, 2, 1, 1], [1, 1]), tensor([1, 2, 2, 1], [0, 0, 0, 0]), value);
   near(out.data, [3, 0]);
@@ -93,7 +93,7 @@ test("a softmax over the last of three axes is an attention; over two axes it is
 });
 
 test("an edit of causal attention shares out what the query may still see, and shows what it saw", () => {
-  const machine = Object.assign(watching(), { edits: [{ site: "site", do: "hide", cells: [[2, 0]] }] });
+  const machine = Object.assign(watching(), { edits: [{ site: "site", kind: "hide", cells: [[2, 0]] }] });
   const [query, key] = [tensor([1, 1, 3, 1], [1, 1, 1]), tensor([1, 1, 3, 1], [0, LN3, 0])];
   const out = attend(machine, query, key, tensor([1, 1, 3, 1], [4, 8, 0]), null, 0, true);
   near(machine.patterns.site[0].data, [1, 0, 0, 1 / 4, 3 / 4, 0, 0, 3 / 4, 1 / 4]);

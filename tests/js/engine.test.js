@@ -45,21 +45,21 @@ const changed = (...edits) =>
 const head0 = (...edits) => changed(...edits.map((edit) => ({ head: 0, ...edit }))).subarray(0, 6);
 
 test("a head that is switched off has no weights, the others keep theirs", () => {
-  near(changed({ head: 1, do: "zero" }), [...WEIGHTS.slice(0, 6), 0, 0, 0, 0, 0, 0]);
-  near(changed({ do: "zero" }), Array(12).fill(0));
+  near(changed({ head: 1, kind: "zero" }), [...WEIGHTS.slice(0, 6), 0, 0, 0, 0, 0, 0]);
+  near(changed({ kind: "zero" }), Array(12).fill(0));
   near(changed(), WEIGHTS);
 });
 
 test("an even head looks alike at all that it may see", () => {
-  near(head0({ do: "uniform" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
+  near(head0({ kind: "uniform" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
 });
 
 test("what a query may not see any more goes to its other keys, in their shares", () => {
-  near(head0({ do: "hide", cells: [[0, 1]] }), [5 / 7, 0, 2 / 7, 0.9, 0.1, 0]);
-  near(head0({ do: "hide", cells: [[null, 0]] }), [0, 0.6, 0.4, 0, 1, 0]);
+  near(head0({ kind: "hide", cells: [[0, 1]] }), [5 / 7, 0, 2 / 7, 0.9, 0.1, 0]);
+  near(head0({ kind: "hide", cells: [[null, 0]] }), [0, 0.6, 0.4, 0, 1, 0]);
   near(
     head0({
-      do: "hide",
+      kind: "hide",
       cells: [
         [1, 0],
         [1, 1],
@@ -70,33 +70,33 @@ test("what a query may not see any more goes to its other keys, in their shares"
 });
 
 test("a weight that is pinned leaves the others the rest, in their shares", () => {
-  near(head0({ do: "pin", cells: [[0, 0]], to: 0.4 }), [0.4, 0.36, 0.24, 0.9, 0.1, 0]);
-  near(head0({ do: "pin", cells: [[0, null]], to: 1 / 3 }), [1 / 3, 1 / 3, 1 / 3, 0.9, 0.1, 0]);
-  near(changed({ head: 1, do: "pin", cells: [[1, 0]], to: 1 }).subarray(9), [0, 0, 0]); // it sees nothing
+  near(head0({ kind: "pin", cells: [[0, 0]], weight: 0.4 }), [0.4, 0.36, 0.24, 0.9, 0.1, 0]);
+  near(head0({ kind: "pin", cells: [[0, null]], weight: 1 / 3 }), [1 / 3, 1 / 3, 1 / 3, 0.9, 0.1, 0]);
+  near(changed({ head: 1, kind: "pin", cells: [[1, 0]], weight: 1 }).subarray(9), [0, 0, 0]); // it sees nothing
 });
 
 test("no row can be pinned to more than 1, or to less where there is no other key", () => {
   assert.throws(
     () =>
       head0({
-        do: "pin",
+        kind: "pin",
         cells: [
           [0, 0],
           [0, 1],
         ],
-        to: 0.6,
+        weight: 0.6,
       }),
     /0.6 for 2 keys of a query is more than 1/,
   );
   assert.throws(
     () =>
       head0({
-        do: "pin",
+        kind: "pin",
         cells: [
           [1, 0],
           [1, 1],
         ],
-        to: 0.4,
+        weight: 0.4,
       }),
     /sees no other to share the rest/,
   );
@@ -104,9 +104,9 @@ test("no row can be pinned to more than 1, or to less where there is no other ke
 
 test("edits follow one another, and the weights that were given stay", () => {
   const weights = tensor([1, 1, 1, 2], [0.5, 0.5]);
-  const pin = { site: "s", do: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), to: 0.8 };
-  near(edited(weights, [pin, { site: "s", do: "uniform" }]).data, [0.5, 0.5]);
-  near(edited(weights, [{ site: "s", do: "uniform" }, pin]).data, [0.8, 0.2]);
+  const pin = { site: "s", kind: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), weight: 0.8 };
+  near(edited(weights, [pin, { site: "s", kind: "uniform" }]).data, [0.5, 0.5]);
+  near(edited(weights, [{ site: "s", kind: "uniform" }, pin]).data, [0.8, 0.2]);
   near(weights.data, [0.5, 0.5]);
 });
 
@@ -188,7 +188,7 @@ test("a program says what it misses", () => {
   assert.throws(() => machine.run("layers", {}), /there is no program layers; there are layer, attention/);
   assert.throws(() => machine.run("layer", {}), /the input x is missing/);
   assert.throws(() => machine.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
-  const edits = [{ site: "elsewhere", do: /** @type {const} */ ("zero") }];
+  const edits = [{ site: "elsewhere", kind: /** @type {const} */ ("zero") }];
   assert.throws(() => machine.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
 });
 
@@ -198,7 +198,7 @@ test("a program's attention is watched and edited where it is asked for", () => 
   assert.deepEqual(machine.run("attention", inputs).patterns, {});
   const { patterns } = machine.run("attention", inputs, { capture: ["layer.pattern"] });
   near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
-  const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("uniform") }];
+  const edits = [{ site: "layer.pattern", kind: /** @type {const} */ ("uniform") }];
   const even = machine.run("attention", inputs, { capture: true, edits });
   near(even.outputs.weights.data, [1 / 2, 1 / 2]);
   near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);

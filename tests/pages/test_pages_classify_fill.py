@@ -102,7 +102,7 @@ def logits(model, ids, off=()):
 
 def check_against_torch(page, model, ids, off=(), run="read"):
     """The logits and maps for these ids are torch's; returns torch's logits."""
-    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
+    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "kind": "zero"} for layer, head in off]
     one = last_run(page, run=run, ids=ids, edits=edits)
     expected, seen = logits(model, ids, off)
     torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=1e-4)

@@ -279,7 +279,7 @@ def test_heads_are_ablated_by_key_button_and_layer(studio):
     page = studio(shown)
     switch(page, 0, 0, "cross-attention")
     edits = [one["edits"] for one in page.evaluate("window.told")]
-    assert [{"site": "decoder.0.cross.pattern", "head": 0, "do": "zero"}] in edits
+    assert [{"site": "decoder.0.cross.pattern", "head": 0, "kind": "zero"}] in edits
     assert page.locator(".cell.off").count() == 1
     cell = page.locator(".cell").filter(has=page.get_by_role("button", name="encoder, head 2 of layer 1, on"))
     cell.locator(".head").click()  # in the middle of a small map, which no cross covers

@@ -98,7 +98,7 @@ def test_figure_picture_shows_image_and_sorted_probabilities():
 def test_kernel_matches_model_and_saves_static_view():
     live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
-    off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
+    off = [{"site": f"{SITES[1]}.pattern", "head": 2, "kind": "zero"}]
     content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], ablated_heads=off, capture=True)
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):

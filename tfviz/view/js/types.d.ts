@@ -89,9 +89,9 @@ export type Lengths = Record<string, number>;
 export interface Edit {
   site: string;
   head?: number | null;
-  do: "zero" | "uniform" | "hide" | "pin";
+  kind: "zero" | "uniform" | "hide" | "pin";
   cells?: [query: number | null, key: number | null][];
-  to?: number;
+  weight?: number;
 }
 
 /** The factory in an engine's bundle; its `serve` attaches the engine to a worker, or to the page. */

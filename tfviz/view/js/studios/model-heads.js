@@ -122,7 +122,7 @@ export class ModelHeads {
 }
 
 /** Return the edits of the engine that switch heads off. @param {StudioState["ablated_heads"]} ablatedHeads @returns {Edit[]} */
-const toEdits = (ablatedHeads) => ablatedHeads.map(([site, head]) => ({ site, head, do: "zero" }));
+const toEdits = (ablatedHeads) => ablatedHeads.map(([site, head]) => ({ site, head, kind: "zero" }));
 
 /** @param {string} site */
 function nameOfSite(site) {
