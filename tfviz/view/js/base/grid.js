@@ -12,7 +12,7 @@ export const ALLOWED = 0;
 export const FORBIDDEN = 1;
 export const ABSENT = 2; // a query may look at the key; it may not; the pair does not exist at this step
 export const MAX_MUTED_NUMBER = spec.max_muted_number; // of a scale's limit: smaller numbers are soft
-export const MAX_NUMBERED_CELLS = spec.numbered; // a grid of more cells does not show its numbers
+export const MAX_NUMBERED_CELLS = spec.max_numbered_cells; // a grid of more cells does not show its numbers
 
 /** @type {Record<string, (v: number) => number>} */
 const FRACTION_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };

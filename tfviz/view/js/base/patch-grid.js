@@ -143,7 +143,7 @@ export const largest = (profiles) =>
  * @param {number} keys
  */
 export const weightLimit = (profiles, keys) =>
-  Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.even_times / keys));
+  Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.min_scale_even_weights / keys));
 
 /**
  * Return what a token looks at, or what looks at it, in each head: a sheet shows this instead of the heads themselves.
