@@ -5,8 +5,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
 import { Engine } from "../../tfviz/view/js/engine/client.js";
-import { edited } from "../../tfviz/view/js/engine/edits.js";
-import { Machine } from "../../tfviz/view/js/engine/machine.js";
+import { applyEdits } from "../../tfviz/view/js/engine/edits.js";
+import { Interpreter } from "../../tfviz/view/js/engine/interpreter.js";
 import { SUPPORTED_OPERATORS } from "../../tfviz/view/js/engine/operations.js";
 import { Products } from "../../tfviz/view/js/engine/products.js";
 import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
@@ -15,8 +15,8 @@ import { weightOf } from "../../tfviz/view/js/engine/weights.js";
 
 const products = await Products.make();
 
-/** What an operation gives on a machine of its own. @param {string} name @param {...any} given */
-const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Machine(products), ...given);
+/** What an operation gives on an interpreter of its own. @param {string} name @param {...any} given */
+const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Interpreter(products), ...given);
 
 /** @param {any} result @param {number[]} shape @param {number[]} data */
 function is(result, shape, data) {
@@ -37,7 +37,7 @@ test("sorted rows keep the order of equals, and NaN is the largest", () => {
 const WEIGHTS = [0.5, 0.3, 0.2, 0.9, 0.1, 0, 0.2, 0.2, 0.6, 0, 0, 0];
 /** @param {...any} edits */
 const changed = (...edits) =>
-  edited(
+  applyEdits(
     tensor([1, 2, 2, 3], WEIGHTS),
     edits.map((edit) => ({ site: "s", ...edit })),
   ).data;
@@ -105,8 +105,8 @@ test("no row can be pinned to more than 1, or to less where there is no other ke
 test("edits follow one another, and the weights that were given stay", () => {
   const weights = tensor([1, 1, 1, 2], [0.5, 0.5]);
   const pin = { site: "s", kind: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), weight: 0.8 };
-  near(edited(weights, [pin, { site: "s", kind: "uniform" }]).data, [0.5, 0.5]);
-  near(edited(weights, [{ site: "s", kind: "uniform" }, pin]).data, [0.8, 0.2]);
+  near(applyEdits(weights, [pin, { site: "s", kind: "uniform" }]).data, [0.5, 0.5]);
+  near(applyEdits(weights, [{ site: "s", kind: "uniform" }, pin]).data, [0.8, 0.2]);
   near(weights.data, [0.5, 0.5]);
 });
 
@@ -170,42 +170,42 @@ const ATTENDING = stub({
 });
 
 function loaded() {
-  const machine = new Machine(products);
-  machine.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
-  return machine;
+  const interpreter = new Interpreter(products);
+  interpreter.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
+  return interpreter;
 }
 
 test("a program runs on inputs of any length, again and again", () => {
-  const machine = loaded();
-  const { outputs } = machine.run("layer", { x: { shape: [1, 2], data: [3, 1] } });
+  const interpreter = loaded();
+  const { outputs } = interpreter.run("layer", { x: { shape: [1, 2], data: [3, 1] } });
   is(outputs.y, [1, 2], [3, 0]); // 3 * [1, -1] + 1 * [0, 2] = [3, -1]
-  is(machine.run("layer", { x: { shape: [2, 2], data: [1, 1, 0, 4] } }).outputs.y, [2, 2], [1, 1, 0, 8]);
+  is(interpreter.run("layer", { x: { shape: [2, 2], data: [1, 1, 0, 4] } }).outputs.y, [2, 2], [1, 1, 0, 8]);
   is(outputs.y, [1, 2], [3, 0]); // what was given once is not written over
 });
 
 test("a program says what it misses", () => {
-  const machine = loaded();
-  assert.throws(() => machine.run("layers", {}), /there is no program layers; there are layer, attention/);
-  assert.throws(() => machine.run("layer", {}), /the input x is missing/);
-  assert.throws(() => machine.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
+  const interpreter = loaded();
+  assert.throws(() => interpreter.run("layers", {}), /there is no program layers; there are layer, attention/);
+  assert.throws(() => interpreter.run("layer", {}), /the input x is missing/);
+  assert.throws(() => interpreter.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
   const edits = [{ site: "elsewhere", kind: /** @type {const} */ ("zero") }];
-  assert.throws(() => machine.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
+  assert.throws(() => interpreter.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
 });
 
 test("a program's attention is watched and edited where it is asked for", () => {
-  const machine = loaded();
+  const interpreter = loaded();
   const inputs = { scores: { shape: [1, 1, 2], data: [0, Math.log(3)] } };
-  assert.deepEqual(machine.run("attention", inputs).patterns, {});
-  const { patterns } = machine.run("attention", inputs, { capture: ["layer.pattern"] });
+  assert.deepEqual(interpreter.run("attention", inputs).patterns, {});
+  const { patterns } = interpreter.run("attention", inputs, { capture: ["layer.pattern"] });
   near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
   const edits = [{ site: "layer.pattern", kind: /** @type {const} */ ("uniform") }];
-  const even = machine.run("attention", inputs, { capture: true, edits });
+  const even = interpreter.run("attention", inputs, { capture: true, edits });
   near(even.outputs.weights.data, [1 / 2, 1 / 2]);
   near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);
 });
 
 test("what is carried stays in the engine as an input of the next run", () => {
-  const machine = new Machine(products);
+  const interpreter = new Interpreter(products);
   const step = {
     ...PROGRAM,
     nodes: PROGRAM.nodes.slice(0, 1),
@@ -214,10 +214,10 @@ test("what is carried stays in the engine as an input of the next run", () => {
       { name: "same", value: 2 },
     ],
   };
-  machine.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
-  const first = machine.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { cache: ["x"] });
+  interpreter.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
+  const first = interpreter.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { cache: ["x"] });
   assert.deepEqual(Object.keys(first.outputs), ["same"]);
-  is(machine.run("step", {}).outputs.same, [1, 2], [4, 9]);
+  is(interpreter.run("step", {}).outputs.same, [1, 2], [4, 9]);
 });
 
 /** An engine whose other end answers when it is told to. */

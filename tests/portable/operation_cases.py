@@ -38,15 +38,15 @@ async function evaluated(cases) {
     const empty = (shape, dtype = "float32") => {
         const data = new arrays[dtype](shape.reduce((size, length) => size * length, 1)).fill(7);
         return { shape, dtype, data }; };
-    const hookedPattern = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
+    const applyHooks = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
     const storedWeight = ({ data, shape }) => products.store(data, ...shape);
     const recycle = () => {};
     return cases.map(({ op, args, node }) => {
         const given = read(args), before = JSON.stringify(write(given));
-        const machine = { products, storedWeight, empty, recycle, hookedPattern, node };
+        const interpreter = { products, storedWeight, empty, recycle, applyHooks, node };
         seen.length = 0;
         try {
-            const made = [].concat(SUPPORTED_OPERATORS[op](machine, ...given));
+            const made = [].concat(SUPPORTED_OPERATORS[op](interpreter, ...given));
             if (JSON.stringify(write(given)) !== before) throw new Error("an argument has changed");
             return { made: write(made), seen: write(seen) };
         } catch (error) { return { error: error.message }; } }); }

@@ -1,7 +1,7 @@
 // Types that modules share, for JSDoc.
 
 import type { ByteRange } from "./documents.js";
-import type { Machine } from "./engine/machine.js";
+import type { Interpreter } from "./engine/interpreter.js";
 
 // The engine, and programs as `tfviz/portable` writes them.
 
@@ -21,7 +21,7 @@ export interface Tensor<D extends Dtype = Dtype> {
 }
 
 /** An operation of aten, with all arguments of its schema in order; it returns a tensor, or several. */
-export type Operation = (machine: Machine, ...args: any[]) => any;
+export type Operation = (interpreter: Interpreter, ...args: any[]) => any;
 
 /** A weight as it travels; int8 has a scale for each row. */
 export interface WeightSpec {

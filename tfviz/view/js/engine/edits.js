@@ -15,7 +15,7 @@ const SUM_TOLERANCE = 1e-6; // by which a row of weights may sum to more than 1
 const ROW_EDITS = { zero: (row) => row.fill(0), uniform: spread, hide: pin, pin };
 
 /** @type {(weights: Tensor<"float32">, edits: Edit[]) => Tensor<"float32">} weights: [batch, head, query, key] */
-export function edited(weights, edits) {
+export function applyEdits(weights, edits) {
   if (!edits.length) return weights;
   const data = weights.data.slice();
   const [batch, heads, queries, keys] = [1, 1, ...weights.shape].slice(-4);

@@ -1,4 +1,4 @@
-// The decoder that prepares an exported program of `tfviz/portable` for the machine.
+// The decoder that prepares an exported program of `tfviz/portable` for the interpreter.
 
 /** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.js" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */

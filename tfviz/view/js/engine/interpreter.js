@@ -5,7 +5,7 @@
 /** @import { Products, StoredMatrix } from "./products.js" */
 /** @import { Input } from "./program.js" */
 
-import { edited } from "./edits.js";
+import { applyEdits } from "./edits.js";
 import { SUPPORTED_OPERATORS } from "./operations.js";
 import { LoadedProgram, decode, toTensor } from "./program.js";
 import { bindLengths } from "./symbolic-sizes.js";
@@ -14,7 +14,7 @@ import { ARRAY_TYPES } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
 /** An interpreter with the memory that its programs share. Operations take it as their first argument. */
-export class Machine {
+export class Interpreter {
   /** @type {Map<string, LoadedProgram>} */
   programs = new Map();
   /** @type {Map<string, Numbers[]>} arrays for reuse, by dtype and length */
@@ -99,11 +99,11 @@ export class Machine {
    * @param {Tensor<"float32">} weights [..., query, key]
    * @param {Tensor<"bool"> | null} allowed True where a query may attend; null: everywhere
    */
-  hookedPattern(weights, allowed = null) {
+  applyHooks(weights, allowed = null) {
     const site = this.node?.site;
     if (!site) return weights;
     const edits = this.edits.filter((edit) => edit.site === site);
-    const flowing = edited(weights, edits);
+    const flowing = applyEdits(weights, edits);
     if (this.capture === true || (this.capture && this.capture.includes(site))) {
       const { shape, data } = flowing;
       const mask = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
