@@ -34,8 +34,8 @@ PAGE = """<!doctype html><meta charset="utf-8">
 <script>
 const ids = Array.from({ length: 96 }, (_, i) => i % 65), carry = ["keys", "values"];
 async function ours(programs, text) {
-  const { Interpreter, Products } = ENGINE();
-  const interpreter = new Interpreter(await Products.make());
+  const { Interpreter, MatmulKernel } = ENGINE();
+  const interpreter = new Interpreter(await MatmulKernel.make());
   interpreter.load(programs, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   const run = (name, data, more) =>
     interpreter.run(name, { ids: { data, shape: [1, data.length] } }, { carry, ...more });

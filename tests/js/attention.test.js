@@ -5,9 +5,9 @@ import { test } from "node:test";
 import { near, tensor } from "./helpers.js";
 import { ATTENTION } from "../../tfviz/view/js/engine/attention.js";
 import { Interpreter } from "../../tfviz/view/js/engine/interpreter.js";
-import { Products } from "../../tfviz/view/js/engine/products.js";
+import { MatmulKernel } from "../../tfviz/view/js/engine/products.js";
 
-const products = await Products.make();
+const matmulKernel = await MatmulKernel.make();
 const attend = ATTENTION.scaled_dot_product_attention;
 
 /** @param {number[]} shape @param {number[]} data */
@@ -15,7 +15,7 @@ const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(dat
 
 /** An interpreter that sees the weights of its attention. */
 function watching() {
-  const interpreter = new Interpreter(products);
+  const interpreter = new Interpreter(matmulKernel);
   return Object.assign(interpreter, { node: { site: "site" }, edits: [], capture: true, patterns: {} });
 }
 

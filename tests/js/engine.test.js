@@ -8,15 +8,15 @@ import { Engine } from "../../tfviz/view/js/engine/client.js";
 import { applyEdits } from "../../tfviz/view/js/engine/edits.js";
 import { Interpreter } from "../../tfviz/view/js/engine/interpreter.js";
 import { SUPPORTED_OPERATORS } from "../../tfviz/view/js/engine/operations.js";
-import { Products } from "../../tfviz/view/js/engine/products.js";
+import { MatmulKernel } from "../../tfviz/view/js/engine/products.js";
 import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
 import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/symbolic-sizes.js";
 import { weightOf } from "../../tfviz/view/js/engine/weights.js";
 
-const products = await Products.make();
+const matmulKernel = await MatmulKernel.make();
 
 /** What an operation gives on an interpreter of its own. @param {string} name @param {...any} given */
-const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Interpreter(products), ...given);
+const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Interpreter(matmulKernel), ...given);
 
 /** @param {any} result @param {number[]} shape @param {number[]} data */
 function is(result, shape, data) {
@@ -170,7 +170,7 @@ const ATTENDING = stub({
 });
 
 function loaded() {
-  const interpreter = new Interpreter(products);
+  const interpreter = new Interpreter(matmulKernel);
   interpreter.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
   return interpreter;
 }
@@ -205,7 +205,7 @@ test("a program's attention is watched and edited where it is asked for", () => 
 });
 
 test("what is carried stays in the engine as an input of the next run", () => {
-  const interpreter = new Interpreter(products);
+  const interpreter = new Interpreter(matmulKernel);
   const step = {
     ...PROGRAM,
     nodes: PROGRAM.nodes.slice(0, 1),

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressOf, choicesOf, History } from "../../tfviz/view/js/base/history.js";
+import { addressOf, choicesOf, UndoHistory } from "../../tfviz/view/js/base/history.js";
 import { Store } from "../../tfviz/view/js/base/store.js";
 
 /** @import { TestContext } from "node:test" */
@@ -19,7 +19,7 @@ function followed(t, state = { layer: 0, rows: [], cursor: null }, names = NAMES
   const told = { moved: 0 };
   /** @type {Store<any>} */
   const store = new Store(state);
-  const history = new History(store, names, () => told.moved++);
+  const history = new UndoHistory(store, names, () => told.moved++);
   /** @param {number} milliseconds */
   const later = (milliseconds) => (clock.now += milliseconds);
   return { store, history, told, later };

@@ -34,16 +34,16 @@ const write = (value) => {
     if (!(value.data instanceof arrays[value.dtype])) throw new Error("the numbers are not of their kind");
     return { ...value, data: textOf(value.data) }; };
 async function evaluated(cases) {
-    const products = await Products.make(), seen = [];
+    const matmulKernel = await MatmulKernel.make(), seen = [];
     const empty = (shape, dtype = "float32") => {
         const data = new arrays[dtype](shape.reduce((size, length) => size * length, 1)).fill(7);
         return { shape, dtype, data }; };
     const applyHooks = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
-    const storedWeight = ({ data, shape }) => products.store(data, ...shape);
+    const storedWeight = ({ data, shape }) => matmulKernel.store(data, ...shape);
     const recycle = () => {};
     return cases.map(({ op, args, node }) => {
         const given = read(args), before = JSON.stringify(write(given));
-        const interpreter = { products, storedWeight, empty, recycle, applyHooks, node };
+        const interpreter = { matmulKernel, storedWeight, empty, recycle, applyHooks, node };
         seen.length = 0;
         try {
             const made = [].concat(SUPPORTED_OPERATORS[op](interpreter, ...given));

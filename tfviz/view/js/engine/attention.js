@@ -65,7 +65,7 @@ function batchedMatmul(interpreter, left, right) {
   const columns = right.shape.at(-1);
   const out = interpreter.empty([...lead, rows, columns]);
   const { data } = expand(interpreter, right, [...lead, inner, columns]);
-  interpreter.products.matmul(
+  interpreter.matmulKernel.matmul(
     left.data,
     /** @type {any} */ (data),
     { batch: sizeOf(lead), rows, inner, columns },

@@ -57,7 +57,7 @@ function convolve(interpreter, tensor, weight, bias = null, stride = 1, padding 
     const first = (block % groups) * sizes.rows;
     const filter = weight.data.subarray(first * sizes.inner, (first + sizes.rows) * sizes.inner);
     const target = out.data.subarray(block * sizes.rows * area, (block + 1) * sizes.rows * area);
-    interpreter.products.matmul(filter, patches, sizes, target);
+    interpreter.matmulKernel.matmul(filter, patches, sizes, target);
   }
   return bias ? BINARY["add.Tensor"](interpreter, out, reshape(bias, [filters, 1, 1])) : out;
 }

@@ -2,7 +2,7 @@
 
 /** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.js" */
 /** @import { RunOptions, Tensor, WeightSpec } from "../types.js" */
-/** @import { Products, StoredMatrix } from "./products.js" */
+/** @import { MatmulKernel, StoredMatrix } from "./products.js" */
 /** @import { Input } from "./program.js" */
 
 import { applyEdits } from "./edits.js";
@@ -19,7 +19,7 @@ export class Interpreter {
   programs = new Map();
   /** @type {Map<string, Numbers[]>} arrays for reuse, by dtype and length */
   pool = new Map();
-  /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `products` */
+  /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `matmulKernel` */
   storedWeights = new WeakMap();
   /** @type {Map<string, Tensor>} outputs that a run keeps for the next one, such as keys and values */
   cache = new Map();
@@ -36,9 +36,9 @@ export class Interpreter {
   /** @type {Set<Numbers>} */
   weightArrays = new Set();
 
-  /** @param {Products} products */
-  constructor(products) {
-    this.products = products;
+  /** @param {MatmulKernel} matmulKernel */
+  constructor(matmulKernel) {
+    this.matmulKernel = matmulKernel;
   }
 
   /**
@@ -84,12 +84,12 @@ export class Interpreter {
   }
 
   /**
-   * Return a weight [out, in] in the form of `products`, kept from its first use on; null for a result of an operation.
+   * Return a weight [out, in] in the form of `matmulKernel`, kept from its first use on; null for a result of an operation.
    * @param {Tensor<"float32">} weight
    */
   storedWeight({ data, shape }) {
     if (!this.weightArrays.has(data)) return null;
-    const stored = this.storedWeights.get(data) ?? this.products.store(data, shape[0], shape[1]);
+    const stored = this.storedWeights.get(data) ?? this.matmulKernel.store(data, shape[0], shape[1]);
     this.storedWeights.set(data, stored);
     return stored;
   }

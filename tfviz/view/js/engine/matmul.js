@@ -27,7 +27,7 @@ function matmul(interpreter, left, right) {
   const factors = shared
     ? [a, b]
     : [a, b].map((tensor) => expand(interpreter, tensor, [...lead, ...tensor.shape.slice(-2)]));
-  interpreter.products.matmul(factors[0].data, factors[1].data, sizes, out.data);
+  interpreter.matmulKernel.matmul(factors[0].data, factors[1].data, sizes, out.data);
   const shape = [...lead, ...(vectorLeft ? [] : [rows]), ...(vectorRight ? [] : [columns])];
   const integers = left.dtype !== "float32" && right.dtype !== "float32";
   return cast(interpreter, reshape(out, shape), integers ? "int64" : "float32");
@@ -53,7 +53,7 @@ function addmm(interpreter, bias, left, right, beta = 1, alpha = 1) {
   const [height, columns] = right.shape;
   if (beta === 1 && alpha === 1 && bias.shape.length === 1 && bias.shape[0] === columns && height === inner) {
     const out = interpreter.empty([rows, columns]);
-    interpreter.products.matmul(left.data, right.data, { rows, inner, columns }, out.data, bias.data);
+    interpreter.matmulKernel.matmul(left.data, right.data, { rows, inner, columns }, out.data, bias.data);
     return out;
   }
   const product = scaled(interpreter, matmul(interpreter, left, right), alpha);
@@ -69,10 +69,10 @@ export function linear(interpreter, tensor, weight, bias = null) {
   const out = interpreter.empty([...lead, ...outer]);
   const [rows, columns] = [sizeOf(lead), sizeOf(outer)];
   const stored = outer.length ? interpreter.storedWeight(weight) : null;
-  if (stored) interpreter.products.linear(tensor.data, rows, stored, out.data, bias?.data);
+  if (stored) interpreter.matmulKernel.linear(tensor.data, rows, stored, out.data, bias?.data);
   else {
     const { data } = /** @type {any} */ (outer.length ? permute(interpreter, weight, [1, 0]) : weight);
-    interpreter.products.matmul(tensor.data, data, { rows, inner, columns }, out.data, bias?.data);
+    interpreter.matmulKernel.matmul(tensor.data, data, { rows, inner, columns }, out.data, bias?.data);
   }
   return out;
 }

@@ -3,12 +3,12 @@
 /** @import { Endpoint } from "../types.js" */
 
 import { Interpreter } from "./interpreter.js";
-import { Products } from "./products.js";
+import { MatmulKernel } from "./products.js";
 import { answerRequests } from "./rpc.js";
 
 /** Answer the requests of a page with a interpreter. @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
-  const loading = Products.make().then((products) => new Interpreter(products));
+  const loading = MatmulKernel.make().then((kernel) => new Interpreter(kernel));
   answerRequests(endpoint, async ({ load, bytes, run, inputs, options }) => {
     const interpreter = await loading;
     if (load) return { result: interpreter.load(load, bytes) };
