@@ -34,11 +34,11 @@ PAGE = """<!doctype html><meta charset="utf-8">
 <script>
 const ids = Array.from({ length: 96 }, (_, i) => i % 65), carry = ["keys", "values"];
 async function ours(programs, text) {
-  const { Machine, Products } = ENGINE();
-  const machine = new Machine(await Products.make());
-  machine.load(programs, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
+  const { Interpreter, MatmulKernel } = ENGINE();
+  const interpreter = new Interpreter(await MatmulKernel.make());
+  interpreter.load(programs, Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)));
   const run = (name, data, more) =>
-    machine.run(name, { ids: { data, shape: [1, data.length] } }, { carry, ...more });
+    interpreter.run(name, { ids: { data, shape: [1, data.length] } }, { carry, ...more });
   window.own = {
     read: () => run("read", ids).outputs.logits.data,
     seen: () => run("read", ids, { watch: true }).outputs.logits.data,

@@ -205,9 +205,10 @@ def error(page: Path, maps: AttentionMaps) -> float:
     data = base64.b64decode(re.search(r'class="tfviz-data">(.*?)</script>', page.read_text(encoding="utf-8"))[1])
     (part,) = described(page)["parts"]
     worst = 0.0
-    for i, (start, length, _) in enumerate(part["blobs"]):
+    for i, stored in enumerate(part["head_codes"]):
         layer, head = divmod(i, HEADS)
-        codes = numpy.frombuffer(zlib.decompress(data[start : start + length]), numpy.uint8)
+        packed = data[stored["offset"] : stored["offset"] + stored["length"]]
+        codes = numpy.frombuffer(zlib.decompress(packed), numpy.uint8)
         weights = maps[layer, head][maps.allowed(layer, head)].numpy()
         worst = max(worst, float(abs((codes / 255) ** 2 - weights).max()))
     return worst

@@ -45,7 +45,7 @@ def test_the_first_script_needs_no_other_model(stand_ins):
     [
         ("Llama", lambda parts: len(parts[0]["rows"]) > 900),
         ("ViT", lambda parts: parts[0]["rows"][0] == "cls"),
-        ("T5", lambda parts: parts[0]["rows"] == parts[2]["cols"] != parts[2]["rows"]),
+        ("T5", lambda parts: parts[0]["rows"] == parts[2]["columns"] != parts[2]["rows"]),
         ("softmax", lambda parts: [part["rows"] for part in parts] == [list("abcde")]),
     ],
 )

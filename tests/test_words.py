@@ -10,7 +10,7 @@ import tfviz
 
 PACKAGE = Path(tfviz.__file__).parent
 BANNED = {
-    "alike", "alive", "answered", "answering", "aside", "asked", "asking", "barred", "carried", "committed",
+    "alike", "alive", "answered", "answering", "aside", "asked", "asking", "barred", "carried", "cols", "committed",
     "darkened", "dialing", "door", "doors", "everything", "fired", "firing", "firings", "followed", "framed", "gear",
     "gears", "given", "here", "house", "ingredients", "kept", "laid", "lined", "living", "looked", "looking", "made",
     "meeting", "met", "nowhere", "passage", "photograph", "place", "places", "questioned", "room", "rooms", "said",
@@ -19,8 +19,8 @@ BANNED = {
 }  # fmt: skip
 SCRIPTS = ("base", "controls", "engine", "entries", "interact", "studios", "text", "views")
 BANNED_IN_SCRIPTS = BANNED | {
-    "bench", "compared", "desk", "drawn", "found", "heard", "knob", "knobs", "loud", "own", "plain", "roomy", "seen",
-    "shown", "there", "typed", "unedited", "wake", "waking", "wanted", "way", "ways", "whole",
+    "bench", "compared", "desk", "drawn", "found", "heard", "hooked", "knob", "knobs", "loud", "machine", "own",
+    "plain", "roomy", "seen", "shown", "there", "typed", "unedited", "wake", "waking", "wanted", "way", "ways", "whole",
 }  # fmt: skip
 # Constants say what they are and in which unit: none is one of these words alone.
 BARE = {

@@ -55,7 +55,7 @@ CASES = [
         "p holds no program; it is a file of something else",
     ),
     ("edits.zero(2)(weights)", "there is no head 2; there are 2, counted from 0"),
-    ("edits.pin([(0, 0)], 2.0)", "to is 2.0; a weight lies between 0 and 1"),
+    ("edits.pin([(0, 0)], 2.0)", "weight is 2.0; a weight lies between 0 and 1"),
     ("edits.hide([(9, 0)])(weights)", "there is no query 9; there are 3"),
     ("portable.export(nn.Linear, torch.ones(2, 3))", "module is the class Linear; give"),
     ("portable.export(nn.Linear(3, 2, device='meta'), torch.ones(2, 3))", "weight is a tensor on the meta device"),

@@ -216,7 +216,7 @@ CASES = [
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
     ("view.live(maps, layer=-1)", "view.live: layer is -1; give an integer from 0 on"),
-    ("view.live(maps, mode='circle')", "view.live: mode is 'circle'; give sheet, head, lines or words"),
+    ("view.live(maps, mode='circle')", "view.live: mode is 'circle'; give sheet, head, links or words"),
     ("view.live(maps, min_weight=2.0)", "view.live: min_weight is 2(?:[.]0)?; give a number from 0 to 1"),
     ("view.live(maps, merge_subwords='yes')", "view.live: merge_subwords is 'yes'; give True or False"),
     ("view.live(maps, layer=numpy.int64(1)).layer", "= 1"),

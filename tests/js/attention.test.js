@@ -4,30 +4,35 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, tensor } from "./helpers.js";
 import { ATTENTION } from "../../tfviz/view/js/engine/attention.js";
-import { Machine } from "../../tfviz/view/js/engine/machine.js";
-import { Products } from "../../tfviz/view/js/engine/products.js";
+import { Interpreter } from "../../tfviz/view/js/engine/interpreter.js";
+import { MatmulKernel } from "../../tfviz/view/js/engine/products.js";
 
-const products = await Products.make();
+const matmulKernel = await MatmulKernel.make();
 const attend = ATTENTION.scaled_dot_product_attention;
 
 /** @param {number[]} shape @param {number[]} data */
 const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(data) });
 
-/** A machine that sees the weights of its attention. */
+/** An interpreter that sees the weights of its attention. */
 function watching() {
-  const machine = new Machine(products);
-  return Object.assign(machine, { node: { pattern: "site" }, edits: [], capture: true, patterns: {} });
+  const interpreter = new Interpreter(matmulKernel);
+  return Object.assign(interpreter, { node: { site: "site" }, edits: [], capture: true, patterns: {} });
 }
 
 // Scores of 0 and ln 3 (a query of width 1): weights 1/4 and 3/4.
 const [ZERO, LN3] = [0, Math.log(3)];
 
 test("weights are a softmax of scaled products, and mix the values", () => {
-  const machine = watching();
-  const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [ZERO, LN3]), tensor([1, 2, 2], [4, 8, 0, 4]));
-  near(machine.patterns.site[0].data, [1 / 4, 3 / 4]);
+  const interpreter = watching();
+  const out = attend(
+    interpreter,
+    tensor([1, 1, 1], [1]),
+    tensor([1, 2, 1], [ZERO, LN3]),
+    tensor([1, 2, 2], [4, 8, 0, 4]),
+  );
+  near(interpreter.patterns.site[0].data, [1 / 4, 3 / 4]);
   near(out.data, [1, 5]);
-  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 1]);
+  assert.deepEqual([...interpreter.patterns.site[0].allowed], [1, 1]);
 });
 
 test("the products are divided by the root of the width, or by the scale that is given", () => {
@@ -38,17 +43,25 @@ test("the products are divided by the root of the width, or by the scale that is
 });
 
 test("is_causal hides the keys after a query, counted from the first", () => {
-  const machine = watching();
-  attend(machine, tensor([1, 2, 1], [1, 1]), tensor([1, 3, 1], [5, 5, 5]), tensor([1, 3, 1], [1, 2, 3]), null, 0, true);
-  near(machine.patterns.site[0].data, [1, 0, 0, 1 / 2, 1 / 2, 0]);
-  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0]);
+  const interpreter = watching();
+  attend(
+    interpreter,
+    tensor([1, 2, 1], [1, 1]),
+    tensor([1, 3, 1], [5, 5, 5]),
+    tensor([1, 3, 1], [1, 2, 3]),
+    null,
+    0,
+    true,
+  );
+  near(interpreter.patterns.site[0].data, [1, 0, 0, 1 / 2, 1 / 2, 0]);
+  assert.deepEqual([...interpreter.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0]);
 });
 
 test("a single query under is_causal sees the first key only, as in torch", () => {
-  const machine = watching();
+  const interpreter = watching();
   const value = tensor([1, 3, 1], [7, 8, 9]);
-  const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 3, 1], [0, 9, 9]), value, null, 0, true);
-  near(machine.patterns.site[0].data, [1, 0, 0]);
+  const out = attend(interpreter, tensor([1, 1, 1], [1]), tensor([1, 3, 1], [0, 9, 9]), value, null, 0, true);
+  near(interpreter.patterns.site[0].data, [1, 0, 0]);
   near(out.data, [7]);
 });
 
@@ -59,18 +72,18 @@ test("a mask of truths forbids, a mask of numbers is added", () => {
 });
 
 test("a query that may look nowhere has weights of zero where they are seen, and gives nothing", () => {
-  const machine = watching();
+  const interpreter = watching();
   const value = tensor([1, 2, 1], [3, 5]);
-  const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [0, 0]), value, mask([1, 2], [0, 0]));
-  near(machine.patterns.site[0].data, [0, 0]);
+  const out = attend(interpreter, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [0, 0]), value, mask([1, 2], [0, 0]));
+  near(interpreter.patterns.site[0].data, [0, 0]);
   near(out.data, [0]);
 });
 
 test("heads of queries share heads of keys in order", () => {
-  const machine = watching();
+  const interpreter = watching();
   const [query, key] = [tensor([6, 1, 1], [1, 1, 1, 1, 1, 1]), tensor([2, 2, 1], [0, LN3, LN3, 0])];
-  attend(machine, query, key, tensor([2, 2, 1], [0, 1, 0, 1]), null, 0, false, null, true);
-  near(machine.patterns.site[0].data, [...Array(3).fill([1 / 4, 3 / 4]), ...Array(3).fill([3 / 4, 1 / 4])].flat());
+  attend(interpreter, query, key, tensor([2, 2, 1], [0, 1, 0, 1]), null, 0, false, null, true);
+  near(interpreter.patterns.site[0].data, [...Array(3).fill([1 / 4, 3 / 4]), ...Array(3).fill([3 / 4, 1 / 4])].flat());
   assert.throws(
     () => attend(watching(), tensor([3, 1, 1], [1, 1, 1]), key, key, null, 0, false, null, true),
     /3 heads of queries do not share 2/,
@@ -78,25 +91,25 @@ test("heads of queries share heads of keys in order", () => {
 });
 
 test("a head that is switched off gives nothing, the others are as they were", () => {
-  const machine = Object.assign(watching(), { edits: [{ site: "site", head: 1, do: "zero" }] });
+  const interpreter = Object.assign(watching(), { edits: [{ site: "site", head: 1, kind: "zero" }] });
   const value = tensor([1, 2, 2, 1], [2, 4, 2, 4]);
-  const out = attend(machine, tensor([1, 2, 1, 1], [1, 1]), tensor([1, 2, 2, 1], [0, 0, 0, 0]), value);
+  const out = attend(interpreter, tensor([1, 2, 1, 1], [1, 1]), tensor([1, 2, 2, 1], [0, 0, 0, 0]), value);
   near(out.data, [3, 0]);
 });
 
 test("a softmax over the last of three axes is an attention; over two axes it is none", () => {
-  const machine = watching();
-  near(ATTENTION["softmax.int"](machine, tensor([1, 1, 2], [0, LN3]), -1).data, [1 / 4, 3 / 4]);
-  assert.equal(machine.patterns.site.length, 1);
-  ATTENTION["softmax.int"](machine, tensor([1, 2], [0, LN3]), -1);
-  assert.equal(machine.patterns.site.length, 1);
+  const interpreter = watching();
+  near(ATTENTION["softmax.int"](interpreter, tensor([1, 1, 2], [0, LN3]), -1).data, [1 / 4, 3 / 4]);
+  assert.equal(interpreter.patterns.site.length, 1);
+  ATTENTION["softmax.int"](interpreter, tensor([1, 2], [0, LN3]), -1);
+  assert.equal(interpreter.patterns.site.length, 1);
 });
 
 test("an edit of causal attention shares out what the query may still see, and shows what it saw", () => {
-  const machine = Object.assign(watching(), { edits: [{ site: "site", do: "hide", cells: [[2, 0]] }] });
+  const interpreter = Object.assign(watching(), { edits: [{ site: "site", kind: "hide", cells: [[2, 0]] }] });
   const [query, key] = [tensor([1, 1, 3, 1], [1, 1, 1]), tensor([1, 1, 3, 1], [0, LN3, 0])];
-  const out = attend(machine, query, key, tensor([1, 1, 3, 1], [4, 8, 0]), null, 0, true);
-  near(machine.patterns.site[0].data, [1, 0, 0, 1 / 4, 3 / 4, 0, 0, 3 / 4, 1 / 4]);
-  assert.deepEqual([...machine.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0, 1, 1, 1]); // what the model allows
+  const out = attend(interpreter, query, key, tensor([1, 1, 3, 1], [4, 8, 0]), null, 0, true);
+  near(interpreter.patterns.site[0].data, [1, 0, 0, 1 / 4, 3 / 4, 0, 0, 3 / 4, 1 / 4]);
+  assert.deepEqual([...interpreter.patterns.site[0].allowed], [1, 0, 0, 1, 1, 0, 1, 1, 1]); // what the model allows
   near(out.data, [4, 7, 6]);
 });

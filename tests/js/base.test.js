@@ -18,9 +18,9 @@ import { roundUp } from "../../tfviz/view/js/base/axis-ticks.js";
 import { gridOf, scaleOf, wordsFor } from "../../tfviz/view/js/interact/scales.js";
 import { describeCell, describeLocked } from "../../tfviz/view/js/views/aria-text.js";
 
-/** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} state */
-const grid = (rows, cols, values, state = values.map(() => ALLOWED), style = {}) =>
-  Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), style);
+/** @param {string[]} rows @param {string[]} columns @param {number[]} values @param {number[]} state */
+const grid = (rows, columns, values, state = values.map(() => ALLOWED), style = {}) =>
+  Grid.of(rows, columns, Float32Array.from(values), Uint8Array.from(state), style);
 
 test("a number beyond a range becomes its end; an empty range gives the low one", () => {
   assert.deepEqual(
@@ -164,12 +164,12 @@ test("a token has its cell on the picture, counted from above or from below", ()
 });
 
 test("what a token looks at, and what looks at it, is a column, laid out on the picture", () => {
-  const part = { rows: ["p", "q"], cols: ["x", "y"] };
-  const some = grid(part.rows, part.cols, [0.25, 0.75, 1, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
+  const part = { rows: ["p", "q"], columns: ["x", "y"] };
+  const some = grid(part.rows, part.columns, [0.25, 0.75, 1, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
   const attentionProfile = profile(some, part, "rows", 0);
-  assert.deepEqual([attentionProfile.rows, attentionProfile.cols], [["x", "y"], ["p"]]);
+  assert.deepEqual([attentionProfile.rows, attentionProfile.columns], [["x", "y"], ["p"]]);
   near(attentionProfile.values, [0.25, 0.75]);
-  const looked = profile(some, part, "cols", 1);
+  const looked = profile(some, part, "columns", 1);
   assert.deepEqual(
     [looked.rows, [...looked.state]],
     [
@@ -177,12 +177,12 @@ test("what a token looks at, and what looks at it, is a column, laid out on the 
       [ALLOWED, FORBIDDEN],
     ],
   );
-  const upward = new PatchGrid(stub({ first: 0, rows: 2, columns: 1, upward: true }), part.cols);
+  const upward = new PatchGrid(stub({ first: 0, rows: 2, columns: 1, upward: true }), part.columns);
   near(spread(attentionProfile, upward, 1).values, [0.75, 0.25]);
 });
 
 test("a token whose key is hidden is absent from a profile", () => {
-  const part = { rows: ["p"], cols: ["x", "y", "z"] };
+  const part = { rows: ["p"], columns: ["x", "y", "z"] };
   const left = grid(["p"], ["x", "z"], [0.5, 0.5]);
   Object.assign(left, { visibleKeys: [0, 2], keys: 3 });
   const column = profile(left, part, "rows", 0);
@@ -195,9 +195,10 @@ test("of strongest keys the codes of a range are known, and the rest of each row
   const words = (count) => Array.from({ length: count }, String);
   // two queries, the two strongest keys of each: columns, codes, what is left out as a root
   const bytes = Uint8Array.of(3, 0, 0, 0, 1, 0, 3, 0, 200, 100, 50, 150, 51, 0);
-  const keys = new TopKeys(stub({ rows: words(2), cols: words(4), weights: [[0, 14, 1]], top: 2 }), async () => bytes);
-  /** @type {(rows: [number, number], cols: [number, number], poolSize: number) => Promise<Uint8Array>} */
-  const codes = (rows, cols, poolSize) => keys.codes(0, { rows, cols, poolSize });
+  const head_codes = [{ offset: 0, length: 14, pool_size: 1 }];
+  const keys = new TopKeys(stub({ rows: words(2), columns: words(4), head_codes, top: 2 }), async () => bytes);
+  /** @type {(rows: [number, number], columns: [number, number], poolSize: number) => Promise<Uint8Array>} */
+  const codes = (rows, columns, poolSize) => keys.codes(0, { rows, columns, poolSize });
   assert.deepEqual([...(await codes([0, 2], [0, 4], 1))], [100, 0, 0, 200, 0, 50, 0, 150]);
   assert.deepEqual([...(await codes([1, 2], [1, 3], 1))], [50, 0]);
   assert.deepEqual([...(await codes([0, 2], [0, 4], 2))], [100, 200]);
@@ -265,7 +266,7 @@ test("a cell of a block is read as a maximum", () => {
 
 test("locked rows name what they look at, locked columns what looks at them, strongest first", () => {
   const some = grid(["p", "q"], ["a", "b"], [0.25, 0.75, 1, 0], [ALLOWED, ALLOWED, ALLOWED, FORBIDDEN]);
-  const plain = describeLocked(some, { rows: [0], cols: [0, 1] }).replace(/[\u2068\u2069]/g, "");
+  const plain = describeLocked(some, { rows: [0], columns: [0, 1] }).replace(/[\u2068\u2069]/g, "");
   assert.equal(plain, "“p” → “b” 0.75, “a” 0.25\n“a” ← “q” 1, “p” 0.25\n“b” ← “p” 0.75");
 });
 

@@ -11,7 +11,7 @@ const part = (data) => ({
   sites: ["layers.0.attention.pattern"],
   maps: [stub({ shape: [1, 2, 2, 3], data: Float32Array.from(data), allowed: new Uint8Array(data.length).fill(1) })],
   rows: ["a", "b"],
-  cols: ["a", "b", "c"],
+  columns: ["a", "b", "c"],
 });
 
 test("a head has one grid until new maps come", async () => {

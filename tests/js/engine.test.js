@@ -5,18 +5,18 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { near, stub, tensor } from "./helpers.js";
 import { Engine } from "../../tfviz/view/js/engine/client.js";
-import { edited } from "../../tfviz/view/js/engine/edits.js";
-import { Machine } from "../../tfviz/view/js/engine/machine.js";
+import { applyEdits } from "../../tfviz/view/js/engine/edits.js";
+import { Interpreter } from "../../tfviz/view/js/engine/interpreter.js";
 import { SUPPORTED_OPERATORS } from "../../tfviz/view/js/engine/operations.js";
-import { Products } from "../../tfviz/view/js/engine/products.js";
+import { MatmulKernel } from "../../tfviz/view/js/engine/products.js";
 import { answerRequests } from "../../tfviz/view/js/engine/rpc.js";
 import { bindLengths, evaluateSize } from "../../tfviz/view/js/engine/symbolic-sizes.js";
 import { weightOf } from "../../tfviz/view/js/engine/weights.js";
 
-const products = await Products.make();
+const matmulKernel = await MatmulKernel.make();
 
-/** What an operation gives on a machine of its own. @param {string} name @param {...any} given */
-const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Machine(products), ...given);
+/** What an operation gives on an interpreter of its own. @param {string} name @param {...any} given */
+const run = (name, ...given) => SUPPORTED_OPERATORS[name](new Interpreter(matmulKernel), ...given);
 
 /** @param {any} result @param {number[]} shape @param {number[]} data */
 function is(result, shape, data) {
@@ -37,7 +37,7 @@ test("sorted rows keep the order of equals, and NaN is the largest", () => {
 const WEIGHTS = [0.5, 0.3, 0.2, 0.9, 0.1, 0, 0.2, 0.2, 0.6, 0, 0, 0];
 /** @param {...any} edits */
 const changed = (...edits) =>
-  edited(
+  applyEdits(
     tensor([1, 2, 2, 3], WEIGHTS),
     edits.map((edit) => ({ site: "s", ...edit })),
   ).data;
@@ -45,21 +45,21 @@ const changed = (...edits) =>
 const head0 = (...edits) => changed(...edits.map((edit) => ({ head: 0, ...edit }))).subarray(0, 6);
 
 test("a head that is switched off has no weights, the others keep theirs", () => {
-  near(changed({ head: 1, do: "zero" }), [...WEIGHTS.slice(0, 6), 0, 0, 0, 0, 0, 0]);
-  near(changed({ do: "zero" }), Array(12).fill(0));
+  near(changed({ head: 1, kind: "zero" }), [...WEIGHTS.slice(0, 6), 0, 0, 0, 0, 0, 0]);
+  near(changed({ kind: "zero" }), Array(12).fill(0));
   near(changed(), WEIGHTS);
 });
 
 test("an even head looks alike at all that it may see", () => {
-  near(head0({ do: "uniform" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
+  near(head0({ kind: "uniform" }), [1 / 3, 1 / 3, 1 / 3, 1 / 2, 1 / 2, 0]);
 });
 
 test("what a query may not see any more goes to its other keys, in their shares", () => {
-  near(head0({ do: "hide", cells: [[0, 1]] }), [5 / 7, 0, 2 / 7, 0.9, 0.1, 0]);
-  near(head0({ do: "hide", cells: [[null, 0]] }), [0, 0.6, 0.4, 0, 1, 0]);
+  near(head0({ kind: "hide", cells: [[0, 1]] }), [5 / 7, 0, 2 / 7, 0.9, 0.1, 0]);
+  near(head0({ kind: "hide", cells: [[null, 0]] }), [0, 0.6, 0.4, 0, 1, 0]);
   near(
     head0({
-      do: "hide",
+      kind: "hide",
       cells: [
         [1, 0],
         [1, 1],
@@ -70,33 +70,33 @@ test("what a query may not see any more goes to its other keys, in their shares"
 });
 
 test("a weight that is pinned leaves the others the rest, in their shares", () => {
-  near(head0({ do: "pin", cells: [[0, 0]], to: 0.4 }), [0.4, 0.36, 0.24, 0.9, 0.1, 0]);
-  near(head0({ do: "pin", cells: [[0, null]], to: 1 / 3 }), [1 / 3, 1 / 3, 1 / 3, 0.9, 0.1, 0]);
-  near(changed({ head: 1, do: "pin", cells: [[1, 0]], to: 1 }).subarray(9), [0, 0, 0]); // it sees nothing
+  near(head0({ kind: "pin", cells: [[0, 0]], weight: 0.4 }), [0.4, 0.36, 0.24, 0.9, 0.1, 0]);
+  near(head0({ kind: "pin", cells: [[0, null]], weight: 1 / 3 }), [1 / 3, 1 / 3, 1 / 3, 0.9, 0.1, 0]);
+  near(changed({ head: 1, kind: "pin", cells: [[1, 0]], weight: 1 }).subarray(9), [0, 0, 0]); // it sees nothing
 });
 
 test("no row can be pinned to more than 1, or to less where there is no other key", () => {
   assert.throws(
     () =>
       head0({
-        do: "pin",
+        kind: "pin",
         cells: [
           [0, 0],
           [0, 1],
         ],
-        to: 0.6,
+        weight: 0.6,
       }),
     /0.6 for 2 keys of a query is more than 1/,
   );
   assert.throws(
     () =>
       head0({
-        do: "pin",
+        kind: "pin",
         cells: [
           [1, 0],
           [1, 1],
         ],
-        to: 0.4,
+        weight: 0.4,
       }),
     /sees no other to share the rest/,
   );
@@ -104,9 +104,9 @@ test("no row can be pinned to more than 1, or to less where there is no other ke
 
 test("edits follow one another, and the weights that were given stay", () => {
   const weights = tensor([1, 1, 1, 2], [0.5, 0.5]);
-  const pin = { site: "s", do: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), to: 0.8 };
-  near(edited(weights, [pin, { site: "s", do: "uniform" }]).data, [0.5, 0.5]);
-  near(edited(weights, [{ site: "s", do: "uniform" }, pin]).data, [0.8, 0.2]);
+  const pin = { site: "s", kind: /** @type {const} */ ("pin"), cells: stub([[0, 0]]), weight: 0.8 };
+  near(applyEdits(weights, [pin, { site: "s", kind: "uniform" }]).data, [0.5, 0.5]);
+  near(applyEdits(weights, [{ site: "s", kind: "uniform" }, pin]).data, [0.8, 0.2]);
   near(weights.data, [0.5, 0.5]);
 });
 
@@ -144,7 +144,7 @@ test("weights travel as halves, as bytes with a scale for each row, and as they 
   new Float32Array(bytes.buffer, 12, 4).set([0.5, 3, 0.25, 8]);
   /** @type {(shape: number[], stored: string, start: number, length: number, scale?: number[]) => Iterable<number>} */
   const read = (shape, stored, start, length, scale) =>
-    weightOf(stub({ shape, dtype: "float32", stored, at: [start, length], scale }), bytes).data;
+    weightOf(stub({ shape, dtype: "float32", stored, byte_range: [start, length], scale }), bytes).data;
   assert.deepEqual([...read([4], "float16", 0, 8)], [1, -2.5, 2 ** -24, Infinity]);
   assert.deepEqual([...read([2, 2], "int8", 8, 4, [12, 8])], [63.5, -1, 30, 0]);
   assert.deepEqual([...read([2], "float32", 20, 8)], [0.25, 8]);
@@ -153,71 +153,71 @@ test("weights travel as halves, as bytes with a scale for each row, and as they 
 // relu(x @ w) of an x of any number of rows; the attention of a program is a softmax over three axes.
 const PROGRAM = stub({
   inputs: [{ name: "x", shape: ["rows", 2], dtype: "float32" }],
-  weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", at: [0, 16] }],
+  weights: [{ shape: [2, 2], dtype: "float32", stored: "float32", byte_range: [0, 16] }],
   nodes: [
-    { op: "mm", args: [{ t: 0 }, { t: 1 }], out: [["rows", 2]], dtype: ["float32"] },
-    { op: "relu", args: [{ t: 2 }], out: [["rows", 2]], dtype: ["float32"] },
+    { op: "mm", args: [{ value: 0 }, { value: 1 }], out: [["rows", 2]], dtype: ["float32"] },
+    { op: "relu", args: [{ value: 2 }], out: [["rows", 2]], dtype: ["float32"] },
   ],
-  outputs: [{ name: "y", t: 3 }],
+  outputs: [{ name: "y", value: 3 }],
   lengths: { rows: [1, null] },
 });
 const ATTENDING = stub({
   inputs: [{ name: "scores", shape: [1, 1, 2], dtype: "float32" }],
   weights: [],
-  nodes: [{ op: "softmax.int", args: [{ t: 0 }, -1], out: [[1, 1, 2]], dtype: ["float32"], pattern: "layer.pattern" }],
-  outputs: [{ name: "weights", t: 1 }],
+  nodes: [{ op: "softmax.int", args: [{ value: 0 }, -1], out: [[1, 1, 2]], dtype: ["float32"], site: "layer.pattern" }],
+  outputs: [{ name: "weights", value: 1 }],
   lengths: {},
 });
 
 function loaded() {
-  const machine = new Machine(products);
-  machine.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
-  return machine;
+  const interpreter = new Interpreter(matmulKernel);
+  interpreter.load({ layer: PROGRAM, attention: ATTENDING }, new Uint8Array(Float32Array.of(1, -1, 0, 2).buffer));
+  return interpreter;
 }
 
 test("a program runs on inputs of any length, again and again", () => {
-  const machine = loaded();
-  const { outputs } = machine.run("layer", { x: { shape: [1, 2], data: [3, 1] } });
+  const interpreter = loaded();
+  const { outputs } = interpreter.run("layer", { x: { shape: [1, 2], data: [3, 1] } });
   is(outputs.y, [1, 2], [3, 0]); // 3 * [1, -1] + 1 * [0, 2] = [3, -1]
-  is(machine.run("layer", { x: { shape: [2, 2], data: [1, 1, 0, 4] } }).outputs.y, [2, 2], [1, 1, 0, 8]);
+  is(interpreter.run("layer", { x: { shape: [2, 2], data: [1, 1, 0, 4] } }).outputs.y, [2, 2], [1, 1, 0, 8]);
   is(outputs.y, [1, 2], [3, 0]); // what was given once is not written over
 });
 
 test("a program says what it misses", () => {
-  const machine = loaded();
-  assert.throws(() => machine.run("layers", {}), /there is no program layers; there are layer, attention/);
-  assert.throws(() => machine.run("layer", {}), /the input x is missing/);
-  assert.throws(() => machine.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
-  const edits = [{ site: "elsewhere", do: /** @type {const} */ ("zero") }];
-  assert.throws(() => machine.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
+  const interpreter = loaded();
+  assert.throws(() => interpreter.run("layers", {}), /there is no program layers; there are layer, attention/);
+  assert.throws(() => interpreter.run("layer", {}), /the input x is missing/);
+  assert.throws(() => interpreter.run("layer", { x: { shape: [2, 2], data: [1] } }), /x has 1 numbers/);
+  const edits = [{ site: "elsewhere", kind: /** @type {const} */ ("zero") }];
+  assert.throws(() => interpreter.run("attention", {}, { edits }), /no attention at elsewhere; there is layer.pattern/);
 });
 
 test("a program's attention is watched and edited where it is asked for", () => {
-  const machine = loaded();
+  const interpreter = loaded();
   const inputs = { scores: { shape: [1, 1, 2], data: [0, Math.log(3)] } };
-  assert.deepEqual(machine.run("attention", inputs).patterns, {});
-  const { patterns } = machine.run("attention", inputs, { capture: ["layer.pattern"] });
+  assert.deepEqual(interpreter.run("attention", inputs).patterns, {});
+  const { patterns } = interpreter.run("attention", inputs, { capture: ["layer.pattern"] });
   near(patterns["layer.pattern"][0].data, [1 / 4, 3 / 4]);
-  const edits = [{ site: "layer.pattern", do: /** @type {const} */ ("uniform") }];
-  const even = machine.run("attention", inputs, { capture: true, edits });
+  const edits = [{ site: "layer.pattern", kind: /** @type {const} */ ("uniform") }];
+  const even = interpreter.run("attention", inputs, { capture: true, edits });
   near(even.outputs.weights.data, [1 / 2, 1 / 2]);
   near(even.patterns["layer.pattern"][0].data, [1 / 2, 1 / 2]);
 });
 
 test("what is carried stays in the engine as an input of the next run", () => {
-  const machine = new Machine(products);
+  const interpreter = new Interpreter(matmulKernel);
   const step = {
     ...PROGRAM,
     nodes: PROGRAM.nodes.slice(0, 1),
     outputs: [
-      { name: "x", t: 2 },
-      { name: "same", t: 2 },
+      { name: "x", value: 2 },
+      { name: "same", value: 2 },
     ],
   };
-  machine.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
-  const first = machine.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { cache: ["x"] });
+  interpreter.load({ step }, new Uint8Array(Float32Array.of(2, 0, 0, 3).buffer));
+  const first = interpreter.run("step", { x: { shape: [1, 2], data: [1, 1] } }, { cache: ["x"] });
   assert.deepEqual(Object.keys(first.outputs), ["same"]);
-  is(machine.run("step", {}).outputs.same, [1, 2], [4, 9]);
+  is(interpreter.run("step", {}).outputs.same, [1, 2], [4, 9]);
 });
 
 /** An engine whose other end answers when it is told to. */

@@ -10,9 +10,9 @@ import { paint } from "../../tfviz/view/js/base/paint.js";
 
 const { ABSENT, codeOf, combine, difference, FORBIDDEN, Grid, linear, merge, ALLOWED, without } = grids;
 
-/** @param {string[]} rows @param {string[]} cols @param {number[]} values @param {number[]} [state] @param {object} [options] */
-const grid = (rows, cols, values, state = values.map(() => ALLOWED), options = {}) =>
-  Grid.of(rows, cols, Float32Array.from(values), Uint8Array.from(state), options);
+/** @param {string[]} rows @param {string[]} columns @param {number[]} values @param {number[]} [state] @param {object} [options] */
+const grid = (rows, columns, values, state = values.map(() => ALLOWED), options = {}) =>
+  Grid.of(rows, columns, Float32Array.from(values), Uint8Array.from(state), options);
 
 test("a code is the root of a weight, and 128 is zero where values have a sign", () => {
   assert.deepEqual(
@@ -52,7 +52,7 @@ test("half a grid keeps the strongest of four cells, also at odd edges", () => {
     [1, 1, 1, 0, 1, 1, 2, 2, 2],
   ).downsample();
   assert.deepEqual(
-    [half.rows, half.cols],
+    [half.rows, half.columns],
     [
       ["a", "c"],
       ["d", "f"],
@@ -74,7 +74,7 @@ test("several heads are their mean or their maximum, open where any of them is",
 test("without some keys each row is divided by what is left of it", () => {
   const made = without(grid(["q", "r"], [..."abc"], [0.5, 0.3, 0.2, 1, 0, 0]), new Set([0]));
   near(made.values, [0.6, 0.4, 0, 0]);
-  assert.deepEqual([made.cols, made.visibleKeys, made.keys], [["b", "c"], [1, 2], 3]);
+  assert.deepEqual([made.columns, made.visibleKeys, made.keys], [["b", "c"], [1, 2], 3]);
 });
 
 test("pieces become words: summed over the keys of a word, averaged over its queries", () => {
@@ -84,7 +84,7 @@ test("pieces become words: summed over the keys of a word, averaged over its que
     [0, 0, 1],
   );
   assert.deepEqual(
-    [made.rows, made.cols],
+    [made.rows, made.columns],
     [
       ["undo", "it"],
       ["ab", "c"],
@@ -132,8 +132,8 @@ test("a pixel is the strongest cell under it, a forbidden cell is hatched", () =
 });
 
 test("a difference names both words of a row or column where they differ", () => {
-  const grid = (/** @type {string[]} */ rows, /** @type {string[]} */ cols) =>
-    Grid.of(rows, cols, Float32Array.of(0.25, 0.5), new Uint8Array(2));
+  const grid = (/** @type {string[]} */ rows, /** @type {string[]} */ columns) =>
+    Grid.of(rows, columns, Float32Array.of(0.25, 0.5), new Uint8Array(2));
   const found = difference(grid(["the"], ["the", "cat"]), grid(["a"], ["the", "dog"]));
-  assert.deepEqual([found.rows, found.cols], [["the/a"], ["the", "cat/dog"]]);
+  assert.deepEqual([found.rows, found.columns], [["the/a"], ["the", "cat/dog"]]);
 });

@@ -34,9 +34,9 @@ function chosen(state = {}, { viewDocument = {}, parts = [{}] } = {}) {
   const rows = WORDS.slice(1, 3);
   const source = {
     viewDocument: { arrange: "choose", axes: ["query", "key"], ...viewDocument },
-    parts: parts.map((part) => ({ name: "part", rows, cols: WORDS, layers: 2, heads: 2, groups: null, ...part })),
+    parts: parts.map((part) => ({ name: "part", rows, columns: WORDS, layers: 2, heads: 2, groups: null, ...part })),
     head: async (/** @type {number} */ part, /** @type {number} */ _layer, /** @type {number} */ head) => {
-      const { rows: down, cols: across } = source.parts[part];
+      const { rows: down, columns: across } = source.parts[part];
       return Grid.of(down, across, Float32Array.from(HEADS[head]), new Uint8Array(down.length * across.length));
     },
     fullHead: (/** @type {number} */ part, /** @type {number} */ layer, /** @type {number} */ head) =>
@@ -47,7 +47,7 @@ function chosen(state = {}, { viewDocument = {}, parts = [{}] } = {}) {
 }
 
 /** @param {import("../../tfviz/view/js/types.js").AnyGrid} grid */
-const values = (grid) => grid.rows.flatMap((_, row) => grid.cols.map((__, col) => grid.at(row, col)));
+const values = (grid) => grid.rows.flatMap((_, row) => grid.columns.map((__, col) => grid.at(row, col)));
 
 test("one head is shown, or those that are marked; numbers that are too large mean the last", () => {
   assert.deepEqual(chosen({ layer: 1, head: 0 }).heads, [[1, 0]]);
@@ -66,7 +66,7 @@ test("one head is shown, or those that are marked; numbers that are too large me
 test("of a part that has its strongest keys only, no heads are combined and no keys hidden", async () => {
   const selection = chosen({ selected_heads: [[0, 1]], hide_keys: "first" }, { parts: [{ top: 3 }] });
   assert.deepEqual(selection.heads, [[0, 0]]);
-  assert.deepEqual((await selection.resolveGrids(0, true, false))[0].cols, WORDS);
+  assert.deepEqual((await selection.resolveGrids(0, true, false))[0].columns, WORDS);
 });
 
 test("a part that is not there means the last; compared parts have the layers and heads that both have", () => {
@@ -103,7 +103,7 @@ test("a head has the colour of its number; heads of several layers that of their
 
 test("locked rows and columns count only where the grid has them", async () => {
   const selection = chosen({ locked_rows: [0, 2, -1], locked_columns: [3, 4] });
-  assert.deepEqual(selection.lockedIn(await selection.grid(0, 0, 0, false)), { rows: [0], cols: [3] });
+  assert.deepEqual(selection.lockedIn(await selection.grid(0, 0, 0, false)), { rows: [0], columns: [3] });
 });
 
 test("heads together are their mean or their maximum, apart they are as they are", async () => {
@@ -121,15 +121,15 @@ test("heads together are their mean or their maximum, apart they are as they are
 
 test("a key that is hidden leaves its weight to the others of the row", async () => {
   const [first] = await chosen({ hide_keys: "first" }).resolveGrids(0, true, false);
-  assert.deepEqual(first.cols, WORDS.slice(1));
+  assert.deepEqual(first.columns, WORDS.slice(1));
   near(values(first), [0.6, 0.4, 0, 0, 0, 1]);
   const [picked] = await chosen({ hide_keys: "chosen", hidden_keys: [1, 2] }).resolveGrids(0, true, false);
-  assert.deepEqual(picked.cols, ["[CLS]", "it"]);
+  assert.deepEqual(picked.columns, ["[CLS]", "it"]);
   near(values(picked), [1, 0, 0, 1]);
 });
 
 test("separators are signs and special tokens; sinks draw 0.3 of the weight or more", async () => {
-  const words = { cols: ["<s>", ",", "it's", "<|end|>"] };
+  const words = { columns: ["<s>", ",", "it's", "<|end|>"] };
   const separators = chosen({ hide_keys: "separators" }, { parts: [words] });
   assert.deepEqual(separators.hiddenKeys(stub(await separators.grid(0, 0, 0, false))), [0, 1, 3]);
   const sinking = chosen({ hide_keys: "sinks", head: 1 });
@@ -137,13 +137,13 @@ test("separators are signs and special tokens; sinks draw 0.3 of the weight or m
 });
 
 test("pieces become words: weights are added over a word's keys, averaged over its queries", async () => {
-  const groups = { rows: [0, 0], cols: [0, 1, 1, 2] };
+  const groups = { rows: [0, 0], columns: [0, 1, 1, 2] };
   const [merged] = await chosen({ merge_subwords: true }, { parts: [{ groups }] }).resolveGrids(0, true, false);
-  assert.deepEqual([merged.rows, merged.cols], [["undo"], ["[CLS]", "undo", "it"]]);
+  assert.deepEqual([merged.rows, merged.columns], [["undo"], ["[CLS]", "undo", "it"]]);
   near(values(merged), [0.25, 0.25, 0.5]);
   const both = chosen({ merge_subwords: true, hide_keys: "first" }, { parts: [{ groups }] });
   const [left] = await both.resolveGrids(0, true, false);
-  assert.deepEqual(left.cols, ["undo", "it"]); // groups 1, 1, 2 are numbered anew
+  assert.deepEqual(left.columns, ["undo", "it"]); // groups 1, 1, 2 are numbered anew
   near(values(left), [0.5, 0.5]);
 });
 
@@ -166,23 +166,28 @@ test("two captures stand side by side, with the second minus the first where the
     ["before", "after", "after − before"],
   );
   near(values(panels[2].grid), [-0.4, -0.2, 0.2, 0.4, 1, 0, 0, -1]);
-  const others = chosen({}, { viewDocument, parts: [{}, { cols: [...WORDS, "?"], rows: ["q"] }] });
+  const others = chosen({}, { viewDocument, parts: [{}, { columns: [...WORDS, "?"], rows: ["q"] }] });
   others.source.head = async (part) => {
-    const { rows, cols } = others.source.parts[part];
-    return Grid.of(rows, cols, new Float32Array(rows.length * cols.length), new Uint8Array(rows.length * cols.length));
+    const { rows, columns } = others.source.parts[part];
+    return Grid.of(
+      rows,
+      columns,
+      new Float32Array(rows.length * columns.length),
+      new Uint8Array(rows.length * columns.length),
+    );
   };
   assert.equal((await others.panels(false)).length, 2);
 });
 
 test("a step stands in the frame of the largest, absent where it has no words yet", async () => {
   const parts = [
-    { rows: ["a"], cols: ["a", "b"] },
-    { rows: ["a", "b"], cols: ["a", "b", "c"] },
+    { rows: ["a"], columns: ["a", "b"] },
+    { rows: ["a", "b"], columns: ["a", "b", "c"] },
   ];
   const selection = chosen({}, { viewDocument: { arrange: "steps" }, parts });
   selection.source.head = async () => Grid.of(["a"], ["a", "b"], Float32Array.of(0.25, 1), new Uint8Array(2));
   const grid = await selection.grid(0, 0, 0, false);
-  assert.deepEqual([grid.rows, grid.cols], [parts[1].rows, parts[1].cols]);
+  assert.deepEqual([grid.rows, grid.columns], [parts[1].rows, parts[1].columns]);
   assert.deepEqual([...stub(grid).codes], [128, 255, 0, 0, 0, 0]);
   assert.deepEqual([...stub(grid).values], [0.25, 1, 0, 0, 0, 0]); // the numbers themselves, which codes round
   const codes = new Grid(["a"], ["a", "b"], Uint8Array.of(127, 255), new Uint8Array(2), { limit: 2, poolSize: 1 });
@@ -205,7 +210,7 @@ test("a caption names part, layer and head, or how several are combined", () => 
     [1, 0],
   ];
   assert.equal(chosen({ selected_heads: selected, combine_heads: "max" }).caption("head"), "max of heads 0.1, 1.0");
-  assert.equal(chosen({ selected_heads: selected }).caption("lines"), "heads 0.1, 1.0");
+  assert.equal(chosen({ selected_heads: selected }).caption("links"), "heads 0.1, 1.0");
   assert.equal(chosen({ selected_heads: selected }).caption("sheet"), "2 layers × 2 heads, 2 marked");
   assert.equal(chosen({}, { parts: [{ layers: 1, heads: 1 }] }).caption("head"), "");
 });

@@ -10,9 +10,14 @@ import { Heatmap } from "../../tfviz/view/js/views/heatmap.js";
 /** @param {number} count @param {string} letter */
 const words = (count, letter) => Array.from({ length: count }, (_, i) => `${letter}${i}`);
 
-/** A heatmap of `rows` x `cols` cells, placed in 600 pixels. */
-function placed(rows = 20, cols = 40) {
-  const grid = new Grid(words(rows, "q"), words(cols, "k"), new Uint8Array(rows * cols), new Uint8Array(rows * cols));
+/** A heatmap of `rows` x `columns` cells, placed in 600 pixels. */
+function placed(rows = 20, columns = 40) {
+  const grid = new Grid(
+    words(rows, "q"),
+    words(columns, "k"),
+    new Uint8Array(rows * columns),
+    new Uint8Array(rows * columns),
+  );
   const map = new Heatmap(stub({}));
   map.layout(grid, 600);
   return map;

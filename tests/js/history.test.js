@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { addressOf, choicesOf, History } from "../../tfviz/view/js/base/history.js";
+import { addressOf, choicesOf, UndoHistory } from "../../tfviz/view/js/base/history.js";
 import { Store } from "../../tfviz/view/js/base/store.js";
 
 /** @import { TestContext } from "node:test" */
@@ -19,7 +19,7 @@ function followed(t, state = { layer: 0, rows: [], cursor: null }, names = NAMES
   const told = { moved: 0 };
   /** @type {Store<any>} */
   const store = new Store(state);
-  const history = new History(store, names, () => told.moved++);
+  const history = new UndoHistory(store, names, () => told.moved++);
   /** @param {number} milliseconds */
   const later = (milliseconds) => (clock.now += milliseconds);
   return { store, history, told, later };
@@ -166,10 +166,19 @@ test("an address holds what differs from the beginning, and is read again", (t) 
 
 test("an address holds the states of all studios: texts, nested lists, numbers and targets", (t) => {
   const [first, chosen] = [
-    { text: "abc", off: [], filled: [], replaced: [], hidden_patches: [], forced: [], num_beams: 4, target: null },
+    {
+      text: "abc",
+      ablated_heads: [],
+      filled: [],
+      replaced: [],
+      hidden_patches: [],
+      forced: [],
+      num_beams: 4,
+      target: null,
+    },
     {
       text: "der „Käse“ # 50% & שלום 😀\n",
-      off: [["decoder.0.cross.pattern", 1]],
+      ablated_heads: [["decoder.0.cross.pattern", 1]],
       filled: [[9, 31]],
       replaced: [[3, "film with an end"]],
       hidden_patches: [2, 8],

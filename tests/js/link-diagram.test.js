@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { recorder, stub } from "./helpers.js";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
-import { LinesStage } from "../../tfviz/view/js/views/head-modes.js";
+import { LinksStage } from "../../tfviz/view/js/views/head-modes.js";
 import { LinkDiagram } from "../../tfviz/view/js/views/link-diagram.js";
 
 const theme = stub({ soft: "soft", ink: "ink", faint: "faint", focus: "focus", headColour: () => "head" });
@@ -33,11 +33,11 @@ test("a word that is pointed at has its lines only, and what they touch lights u
   const { calls, lit } = drawn({ pointed: ["rows", 0], minWeight: 0.2 });
   assert.equal(calls.line.length, 2);
   assert.deepEqual(lit, ["a", "x", "y"]);
-  assert.deepEqual(drawn({ pointed: ["cols", 2], minWeight: 0.2 }).lit, ["b", "c", "z"]);
+  assert.deepEqual(drawn({ pointed: ["columns", 2], minWeight: 0.2 }).lit, ["b", "c", "z"]);
 });
 
 test("a locked word has a sign, and the cursor a frame on its side", () => {
-  const { calls, lines } = drawn({ rows: [1], cursor: ["cols", 2] });
+  const { calls, lines } = drawn({ rows: [1], cursor: ["columns", 2] });
   assert.ok(calls.text.some(([, , text]) => text === "b ●"));
   assert.equal(calls.rect.length, 1);
   assert.ok(
@@ -60,8 +60,8 @@ test("a word is read with what is strongest on the other side, head by head", ()
   ];
   /** @param {import("../../tfviz/view/js/types.js").Side} side @param {number} index */
   const read = (side, index) =>
-    LinesStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
+    LinksStage.prototype.reading.call(stub({ diagram: { heads } }), side, index).replace(/[\u2068\u2069]/g, ""); // isolates
   assert.equal(read("rows", 0), "“a” → head 0: “w” 0.5, “x” 0.25, “z” 0.25; head 1: “x” 0.75, “y” 0.25, “w” 0");
-  assert.equal(read("cols", 1), "“x” ← head 0: “a” 0.25, “b” 0; head 1: “a” 0.75, “b” 0.5");
-  assert.equal(read("cols", 2), "“y” ← head 0: “b” 1, “a” 0; head 1: “a” 0.25, “b” 0");
+  assert.equal(read("columns", 1), "“x” ← head 0: “a” 0.25, “b” 0; head 1: “a” 0.75, “b” 0.5");
+  assert.equal(read("columns", 2), "“y” ← head 0: “b” 1, “a” 0; head 1: “a” 0.25, “b” 0");
 });

@@ -21,7 +21,7 @@ const theme = stub({
 /** What a sheet of some layers and 3 heads draws, none of which has arrived. @param {object} [style] */
 function drawn(style, layers = 2) {
   const sheet = new Sheet(theme, []);
-  sheet.layout(stub({ layers, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }), 600);
+  sheet.layout(stub({ layers, heads: 3, rows: [..."abcd"], columns: [..."abcd"] }), 600);
   const { pen, calls } = recorder();
   sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false, ...style });
   /** @param {string} ink */
@@ -82,7 +82,7 @@ test("what the part does not have is not outlined", () => {
 /** The boxes of a sheet's heads, by "layer.head". @param {number} layers @param {number} heads @param {number} [width] */
 function boxes(layers, heads, width = 1200) {
   const sheet = new Sheet(theme, []);
-  sheet.layout(stub({ layers, heads, rows: [..."abcd"], cols: [..."abcd"] }), width);
+  sheet.layout(stub({ layers, heads, rows: [..."abcd"], columns: [..."abcd"] }), width);
   /** @param {number} layer @param {number} head */
   const box = (layer, head) => sheet.box(layer, head);
   return { sheet, box };

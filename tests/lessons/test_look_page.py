@@ -138,8 +138,8 @@ def test_look_shows_heads_and_classify_studio_of_classifier(checkpoint_folder, l
 def test_look_shows_both_texts_of_encoder_decoder(checkpoint_folder, look):
     _, (view,), _ = look(checkpoint_folder("t5"), TEXT)
     encoder, decoder, cross = view["parts"]
-    assert encoder["rows"] == cross["cols"] == words()
-    assert decoder["rows"] == cross["rows"] == decoder["cols"]
+    assert encoder["rows"] == cross["columns"] == words()
+    assert decoder["rows"] == cross["rows"] == decoder["columns"]
     assert len(decoder["rows"]) > len(encoder["rows"])
 
 

@@ -58,27 +58,27 @@ def test_pin_rescales_the_other_weights():
     assert torch.equal(made[0, 0], given[0, 0])
 
 
-@pytest.mark.parametrize("to", [-0.1, 1.5, float("nan")])
-def test_pin_rejects_weights_outside_0_and_1(to):
+@pytest.mark.parametrize("weight", [-0.1, 1.5, float("nan")])
+def test_pin_rejects_weights_outside_0_and_1(weight):
     with pytest.raises(ValueError, match="a weight lies between 0 and 1"):
-        edits.pin([(0, 0)], to)
+        edits.pin([(0, 0)], weight)
 
 
 @pytest.mark.parametrize(
-    ("cells", "to", "says"),
+    ("cells", "weight", "says"),
     [
-        ([(0, 0), (0, 1)], 0.7, "to is 0.7, for 2 keys of query 0: more than 1 in all; give at most 0.5"),
-        ([(2, None)], 0.3, "to is 0.3, for 5 keys of query 2: more than 1 in all; give at most 0.2"),
+        ([(0, 0), (0, 1)], 0.7, "weight is 0.7, for 2 keys of query 0: more than 1 in all; give at most 0.5"),
+        ([(2, None)], 0.3, "weight is 0.3, for 5 keys of query 2: more than 1 in all; give at most 0.2"),
         ([(None, 1), (None, 4)], 0.6, "for 2 keys of query 0"),
-        ([(3, None)], 0.1, "to is 0.1, for 5 of the keys of query 3, which sees no other .*: give 0.2"),
+        ([(3, None)], 0.1, "weight is 0.1, for 5 of the keys of query 3, which sees no other .*: give 0.2"),
         ([(1, 0), (1, 1)], 0.4, "for 2 of the keys of query 1, which sees no other"),  # the others are forbidden
         ([(None, 0)], 0.5, "for 1 of the keys of query 0, which sees no other .*: give 1, or leave the query out"),
     ],
 )
-def test_pin_rejects_rows_that_cannot_sum_to_1(cells, to, says):
+def test_pin_rejects_rows_that_cannot_sum_to_1(cells, weight, says):
     for head in (None, 1):
         with pytest.raises(ValueError, match=says):
-            edits.pin(cells, to, head)(weights(2, 3, 5, 5))
+            edits.pin(cells, weight, head)(weights(2, 3, 5, 5))
 
 
 @pytest.mark.parametrize(
@@ -97,16 +97,16 @@ def test_pin_rejects_rows_that_cannot_sum_to_1(cells, to, says):
     ),
 )
 def test_pinned_rows_sum_to_1_and_are_non_negative(pinned, dtype):
-    cells, to = pinned
+    cells, weight = pinned
     given = weights(2, 3, 5, 5).to(dtype)
-    made = edits.pin(cells, to)(given)
+    made = edits.pin(cells, weight)(given)
     assert made.dtype == dtype
     assert (made >= 0).all()
     slack = max(1e-6, 4 * torch.finfo(dtype).eps)  # what they were drawn in
     torch.testing.assert_close(made.double().sum(-1), torch.ones(2, 3, 5).double(), atol=slack, rtol=0)
     for query, key in cells:
         if None not in (query, key):
-            assert made[..., query, key].tolist() == torch.full((2, 3), to, dtype=torch.float64).to(dtype).tolist()
+            assert made[..., query, key].tolist() == torch.full((2, 3), weight, dtype=torch.float64).to(dtype).tolist()
 
 
 def test_edits_keep_fully_masked_queries_zero():

@@ -102,7 +102,7 @@ def logits(model, ids, off=()):
 
 def check_against_torch(page, model, ids, off=(), run="read"):
     """The logits and maps for these ids are torch's; returns torch's logits."""
-    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
+    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "kind": "zero"} for layer, head in off]
     one = last_run(page, run=run, ids=ids, edits=edits)
     expected, seen = logits(model, ids, off)
     torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=1e-4)
@@ -771,7 +771,7 @@ def test_summary_states_log_odds_where_rounded_probabilities_are_equal(studio):
 
 
 def test_custom_tries_come_first(studio):
-    examples = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
+    examples = {"Dull": {"text": "the plot was dull", "ablated_heads": [["blocks.0.attention.pattern", 1]]}}
     bert, *_ = filler()
     for page in (
         studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, bos=CLS, dtype="float32", examples=examples)),

@@ -53,7 +53,7 @@ def run_torch(model, hidden=(), off=()):
 def check_against_torch(page, model, hidden=(), off=()):
     """The page's logits and maps of these patches and heads are torch's; returns torch's probabilities."""
     mask = [int(patch in hidden) for patch in range(COUNT)]
-    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
+    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "kind": "zero"} for layer, head in off]
     one = [
         told for told in page.evaluate("told") if told["inputs"]["hidden"]["data"] == mask and told["edits"] == edits
     ]

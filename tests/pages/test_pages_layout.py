@@ -79,7 +79,9 @@ def test_gallery_with_long_names_does_not_scroll_horizontally(new_page, tmp_path
 
 
 def open_write():
-    return with_state(write_studio()[1], prompt="face.badface.badface.bad", off=[["blocks.1.attention.pattern", 0]])
+    return with_state(
+        write_studio()[1], prompt="face.badface.badface.bad", ablated_heads=[["blocks.1.attention.pattern", 0]]
+    )
 
 
 def use_write(page):
@@ -92,7 +94,7 @@ def use_write(page):
 
 def open_translate():
     drei = [tokenizers()[1]["drei"]]
-    return with_state(translated()[1], off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei])
+    return with_state(translated()[1], ablated_heads=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei])
 
 
 def open_patch():

@@ -275,8 +275,8 @@ def test_hover_reads_block_containing_token(open_view, hide):
     """577 tokens in blocks of 32 are 19, and 577 / 19 is not 32."""
     some = maps(1, 2, 577, 577)
     page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), max_bytes=2_000))
-    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), max_bytes=2_000).document["parts"][0]["weights"]
-    assert blob[2] == 32
+    (codes, _) = view.image(some, Image.new("RGB", (8, 8)), max_bytes=2_000).document["parts"][0]["head_codes"]
+    assert codes["pool_size"] == 32
     choose(page, "Hide", hide)
     blocks = (some.as_uint8(0, 0, 32).double() / 255) ** 2
     left = blocks[0, 1:] / blocks[0, 1:].sum() if hide == "the first key" else blocks[0]

@@ -251,7 +251,7 @@ def test_ablated_heads_match_capture_edits(studio):
     made, shown = translated()
     source, target = tokenizers()
     off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
-    page = studio(with_state(shown, off=off, num_beams=1, length_penalty=0.0))
+    page = studio(with_state(shown, ablated_heads=off, num_beams=1, length_penalty=0.0))
     told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
     of_decoder = [site for site, _ in off if site.startswith("decoder")]
     edited = [one for one in told if len(one["edits"]) == len(of_decoder)][-1]  # others measure what a head is worth
@@ -279,7 +279,7 @@ def test_heads_are_ablated_by_key_button_and_layer(studio):
     page = studio(shown)
     switch(page, 0, 0, "cross-attention")
     edits = [one["edits"] for one in page.evaluate("window.told")]
-    assert [{"site": "decoder.0.cross.pattern", "head": 0, "do": "zero"}] in edits
+    assert [{"site": "decoder.0.cross.pattern", "head": 0, "kind": "zero"}] in edits
     assert page.locator(".cell.off").count() == 1
     cell = page.locator(".cell").filter(has=page.get_by_role("button", name="encoder, head 2 of layer 1, on"))
     cell.locator(".head").click()  # in the middle of a small map, which no cross covers

@@ -434,7 +434,7 @@ def test_undo_redo_and_shared_link_restore_state(studio, new_page, tmp_path):
     for _ in range(3):
         press(page, "Control+Shift+Z")
     wait_until_idle(page)
-    names = ("prompt", "tree", "node", "off", "temperature", "seed")
+    names = ("prompt", "tree", "node", "ablated_heads", "temperature", "seed")
     assert {name: saved_state(page, tmp_path / "redo")[name] for name in names} == {name: whole[name] for name in names}
     other = new_page()
     other.goto(address)
@@ -449,7 +449,7 @@ def test_invalid_link_is_ignored(new_page, tmp_path):
     path = write_studio()[1].save(tmp_path / "x.html")
     name = re.search('data-view="(.*?)"', path.read_text("utf-8"))[1]
     page = new_page()
-    page.goto(path.as_uri() + f'#{name}={{"prompt": 3, "off": "x", "nothing": 1}}')
+    page.goto(path.as_uri() + f'#{name}={{"prompt": 3, "ablated_heads": "x", "nothing": 1}}')
     page.locator(".cell").first.wait_for()
     wait_until_idle(page)
     assert shown(page) == "abc"
@@ -711,7 +711,7 @@ def test_engine_error_is_shown(new_page, tmp_path):
 
 def test_non_finite_logits_are_reported_and_write_nothing(new_page, tmp_path):
     made = write_studio()[1]
-    weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
+    weights = {one["name"]: one["byte_range"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
     data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
     page = new_page()

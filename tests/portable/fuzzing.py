@@ -12,23 +12,24 @@ OPS = sorted(portable.SUPPORTED_OPERATORS)
 LARGE = (2**31 - 1, -(2**31) + 1, 2**31, 2**63, 10**400, 65_536, 10**6, 50_000)
 ODD = (None, True, False, 0, 1, -1, 2, 3, 0.5, float("nan"), float("inf"), "", "words", "int64", "float32", "x" * 300)
 ODD += ([], {})
-ODD += ([0], [1, 2], {"t": 0}, {"t": -1}, {"t": 10**9}, {"s": "words"}, {"s": ["//", 1, 0]}, {"f": "nan"}, {"f": 3})
-ODD += (*LARGE, [*LARGE[:2]], [50_000, 50_000], {"s": ["*", 2**30, 2**30, 2**30]}, ["max"], {"t": 0, "s": 1})
+ODD += ([0], [1, 2], {"value": 0}, {"value": -1}, {"value": 10**9})
+ODD += ({"size": "positions"}, {"size": ["//", 1, 0]}, {"float": "nan"}, {"float": 3})
+ODD += (*LARGE, [*LARGE[:2]], [50_000, 50_000], {"size": ["*", 2**30, 2**30, 2**30]}, ["max"], {"value": 0, "size": 1})
 
 
 def programs():
     """(program, inputs) of several kinds, small."""
     torch.manual_seed(5)
     ids = torch.randint(1, 11, (2, 5))
-    words = {"ids": {1: "words"}}
+    positions = {"ids": {1: "positions"}}
     small = {"layers": 1, "heads": 2, "dim": 4}
     gpt = models.GPT(11, context=7, **small)
-    made = [(portable.export(gpt, ids, lengths=words), [ids])]
+    made = [(portable.export(gpt, ids, lengths=positions), [ids])]
     read, step = export_language_model(gpt, "float32").values()
     kept = [one for name, one in read(ids[:1]).items() if name != "logits"]
     made.append((step, [ids[:1, :1], *kept]))
     wide = models.Classifier(300, 3, context=7, **small)
-    made.append((portable.export(wide, ids, lengths=words, dtype="int8"), [ids]))
+    made.append((portable.export(wide, ids, lengths=positions, dtype="int8"), [ids]))
     both = models.Transformer(11, 13, context=7, **small)
     made.append((portable.export(both, ids, ids[:, :3]), [ids, ids[:, :3]]))
     x = torch.randn(2, 3, 8)

@@ -26,7 +26,7 @@ const textOf = ({ buffer, byteOffset, byteLength }) => {
 const read = (value) => {
     if (Array.isArray(value)) return value.map(read);
     if (value === null || typeof value !== "object") return value;
-    if ("f" in value) return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value.f];
+    if ("float" in value) return { inf: Infinity, "-inf": -Infinity, nan: NaN }[value.float];
     return { ...value, data: new arrays[value.dtype](bytesOf(value.data).buffer) }; };
 const write = (value) => {
     if (Array.isArray(value)) return value.map(write);
@@ -34,19 +34,19 @@ const write = (value) => {
     if (!(value.data instanceof arrays[value.dtype])) throw new Error("the numbers are not of their kind");
     return { ...value, data: textOf(value.data) }; };
 async function evaluated(cases) {
-    const products = await Products.make(), seen = [];
+    const matmulKernel = await MatmulKernel.make(), seen = [];
     const empty = (shape, dtype = "float32") => {
         const data = new arrays[dtype](shape.reduce((size, length) => size * length, 1)).fill(7);
         return { shape, dtype, data }; };
-    const hookedPattern = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
-    const storedWeight = ({ data, shape }) => products.store(data, ...shape);
+    const applyHooks = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
+    const storedWeight = ({ data, shape }) => matmulKernel.store(data, ...shape);
     const recycle = () => {};
     return cases.map(({ op, args, node }) => {
         const given = read(args), before = JSON.stringify(write(given));
-        const machine = { products, storedWeight, empty, recycle, hookedPattern, node };
+        const interpreter = { matmulKernel, storedWeight, empty, recycle, applyHooks, node };
         seen.length = 0;
         try {
-            const made = [].concat(SUPPORTED_OPERATORS[op](machine, ...given));
+            const made = [].concat(SUPPORTED_OPERATORS[op](interpreter, ...given));
             if (JSON.stringify(write(given)) !== before) throw new Error("an argument has changed");
             return { made: write(made), seen: write(seen) };
         } catch (error) { return { error: error.message }; } }); }
@@ -89,7 +89,7 @@ def written(value):
         return [written(one) for one in value]
     if isinstance(value, torch.dtype):
         return str(value).removeprefix("torch.")
-    return value if not isinstance(value, float) or math.isfinite(value) else {"f": str(value)}
+    return value if not isinstance(value, float) or math.isfinite(value) else {"float": str(value)}
 
 
 def readable(told):

@@ -124,21 +124,24 @@ def test_int8_weights_match_the_program_in_python(small, page_engine):
 
 
 EDITS = {  # what the page is told, and the same in Python
-    "a head gives nothing": ({"do": "zero", "head": 1}, look.edits.zero(1)),
-    "all heads look evenly": ({"do": "uniform"}, look.edits.uniform()),
-    "a head looks evenly": ({"do": "uniform", "head": 2}, look.edits.uniform(2)),
-    "a cell is hidden": ({"do": "hide", "head": 0, "cells": [[4, 1]]}, look.edits.hide([(4, 1)], 0)),
-    "a key is hidden": ({"do": "hide", "cells": [[None, 1]]}, look.edits.hide([(None, 1)])),
+    "a head gives nothing": ({"kind": "zero", "head": 1}, look.edits.zero(1)),
+    "all heads look evenly": ({"kind": "uniform"}, look.edits.uniform()),
+    "a head looks evenly": ({"kind": "uniform", "head": 2}, look.edits.uniform(2)),
+    "a cell is hidden": ({"kind": "hide", "head": 0, "cells": [[4, 1]]}, look.edits.hide([(4, 1)], 0)),
+    "a key is hidden": ({"kind": "hide", "cells": [[None, 1]]}, look.edits.hide([(None, 1)])),
     "all a query may see is hidden": (
-        {"do": "hide", "cells": [[0, 0], [3, None]]},
+        {"kind": "hide", "cells": [[0, 0], [3, None]]},
         look.edits.hide([(0, 0), (3, None)]),
     ),
-    "a forbidden cell is pinned": ({"do": "pin", "cells": [[2, 4]], "to": 0.25}, look.edits.pin([(2, 4)], 0.25)),
+    "a forbidden cell is pinned": ({"kind": "pin", "cells": [[2, 4]], "weight": 0.25}, look.edits.pin([(2, 4)], 0.25)),
     "all of a row is pinned": (
-        {"do": "pin", "cells": [[2, None], [2, 1]], "to": 1 / 7},
+        {"kind": "pin", "cells": [[2, None], [2, 1]], "weight": 1 / 7},
         look.edits.pin([(2, None)], 1 / 7),
     ),
-    "a weight is pinned": ({"do": "pin", "head": 1, "cells": [[5, 2]], "to": 0.7}, look.edits.pin([(5, 2)], 0.7, 1)),
+    "a weight is pinned": (
+        {"kind": "pin", "head": 1, "cells": [[5, 2]], "weight": 0.7},
+        look.edits.pin([(5, 2)], 0.7, 1),
+    ),
 }
 
 
@@ -158,15 +161,17 @@ def test_edits_match_capture(edit, small, program, page_engine):
 
 
 @pytest.mark.parametrize(
-    ("cells", "to", "says"),
+    ("cells", "weight", "says"),
     [([[5, 1], [5, 2]], 0.7, "more than 1"), ([[None, 0]], 0.5, "no other"), ([[4, None]], 0.1, "no other")],
 )
-def test_invalid_pin_raises_in_engine_and_capture(cells, to, says, small, program, page_engine):
+def test_invalid_pin_raises_in_engine_and_capture(cells, weight, says, small, program, page_engine):
     site = "blocks.1.attention.pattern"
     page_engine.load(model=program)
     with pytest.raises(RuntimeError, match=says):
-        page_engine.run("model", {"ids": ids(1, 7)}, edits=[{"site": site, "do": "pin", "cells": cells, "to": to}])
-    change = look.edits.pin([tuple(cell) for cell in cells], to)
+        page_engine.run(
+            "model", {"ids": ids(1, 7)}, edits=[{"site": site, "kind": "pin", "cells": cells, "weight": weight}]
+        )
+    change = look.edits.pin([tuple(cell) for cell in cells], weight)
     with torch.no_grad(), pytest.raises(ValueError, match=says), look.capture(small, [], edit={site: change}):
         small(ids(1, 7))
 
@@ -194,7 +199,7 @@ def test_invalid_runs_raise(program, page_engine):
         with pytest.raises(RuntimeError, match=said):
             page_engine.run("model", inputs)
     with pytest.raises(RuntimeError, match=r"there is no attention at blocks.9.attention.pattern; there is blocks.0"):
-        page_engine.run("model", {"ids": ids(1, 3)}, edits=[{"site": "blocks.9.attention.pattern", "do": "zero"}])
+        page_engine.run("model", {"ids": ids(1, 3)}, edits=[{"site": "blocks.9.attention.pattern", "kind": "zero"}])
     with pytest.raises(RuntimeError, match="there is no program other; there are model"):
         page_engine.run("other", {})
     assert page_engine.run("model", {"ids": ids(1, 3)})[0]["output"].shape == (1, 3, 11)  # it still answers

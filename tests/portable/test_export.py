@@ -15,7 +15,7 @@ from tfviz.portable.language_model import export_language_model
 from tfviz.portable.program import quantize, serialize_programs
 from tfviz.portable.symbolic_sizes import bind_dims, encode_size, evaluate_size
 
-WORDS = {"ids": {1: "words"}}
+POSITIONS = {"ids": {1: "positions"}}
 
 
 def ids(*shape, vocab_size=11):
@@ -27,21 +27,21 @@ gpt = partial(small_models.gpt, std=None, dim=12, context=16)
 
 @pytest.fixture(scope="module")
 def program():
-    return portable.export(gpt(), ids(1, 5), lengths=WORDS)
+    return portable.export(gpt(), ids(1, 5), lengths=POSITIONS)
 
 
 def test_program_spec_describes_inputs_outputs_and_sites(program):
     assert program.name == "GPT"
     assert program.inputs == ["ids"]
     assert program.outputs == ["output"]
-    assert program.spec["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
-    assert program.spec["lengths"] == {"words": [1, 16]}
+    assert program.spec["inputs"] == [{"name": "ids", "shape": [1, "positions"], "dtype": "int64"}]
+    assert program.spec["lengths"] == {"positions": [1, 16]}
     assert program.sites == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
     assert set(program.operations) <= portable.SUPPORTED_OPERATORS
     assert "linear" in program.operations
     assert "scaled_dot_product_attention" in program.operations
     assert json.loads(json.dumps(program.spec)) == program.spec
-    assert program.spec["nodes"][-1]["out"] == [[1, "words", 11]]
+    assert program.spec["nodes"][-1]["out"] == [[1, "positions", 11]]
 
 
 def test_weights_keep_names_and_tied_weights_are_stored_once(program):
@@ -60,7 +60,7 @@ def test_non_finite_constants_round_trip(value, tmp_path):
 
 
 def test_export_is_deterministic(program, tmp_path):
-    again = portable.export(gpt(), ids(1, 5), lengths=WORDS)
+    again = portable.export(gpt(), ids(1, 5), lengths=POSITIONS)
     one, other = program.save(tmp_path / "one.safetensors"), again.save(tmp_path / "other.safetensors")
     assert one.read_bytes() == other.read_bytes()
 
@@ -94,7 +94,7 @@ def test_export_leaves_model_unchanged():
 
 def test_function_is_exported_with_its_enclosed_model():
     inner = gpt()
-    program = portable.export(lambda ids: inner(ids).softmax(-1), ids(1, 5), lengths=WORDS)
+    program = portable.export(lambda ids: inner(ids).softmax(-1), ids(1, 5), lengths=POSITIONS)
     assert program.sites[:2] == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
     assert torch.allclose(program(ids(1, 8))["output"], inner(ids(1, 8)).softmax(-1), atol=1e-6)
 
@@ -113,7 +113,7 @@ def test_methods_and_multiple_outputs_are_exported():
 
 @pytest.mark.parametrize(("kind", "most"), [("float16", 2e-3), ("int8", 0.1)])
 def test_reduced_precision_weights_match_approximately(program, kind, most):
-    small = portable.export(gpt(), ids(1, 5), lengths=WORDS, dtype=kind)
+    small = portable.export(gpt(), ids(1, 5), lengths=POSITIONS, dtype=kind)
     assert small.nbytes < program.nbytes * {"float16": 0.65, "int8": 0.55}[kind]
     assert (small(ids(1, 9))["output"] - program(ids(1, 9))["output"]).abs().max() < most
 
@@ -137,7 +137,7 @@ def test_pack_stores_shared_weights_once():
     spec, data = serialize_programs(programs)
     assert set(spec) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
-    assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
+    assert all(one["byte_range"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_pack_stores_shared_weights_once():
 def test_step_program_continues_from_read_program(parts):
     model = gpt(**parts)
     programs, text = export_language_model(model, "float32"), ids(1, 9)
-    assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
+    assert [one.spec["lengths"] for one in programs.values()] == [{"positions": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
     for index in range(6, 9):
         kept = [made[name] for name in programs["step"].inputs[1:]]
@@ -205,7 +205,7 @@ def test_export_rejects_unsupported_models(error, said, give):
 
 
 def test_program_rejects_invalid_lengths_and_sites(program):
-    with pytest.raises(ValueError, match="'words' is 17; this program takes 1 to 16"):
+    with pytest.raises(ValueError, match="'positions' is 17; this program takes 1 to 16"):
         program(ids(1, 17))
     with pytest.raises(LookupError, match="no site 'x' to edit; this program has blocks"):
         program(ids(1, 3), edit={"x": torch.zeros_like})
@@ -226,19 +226,19 @@ def test_symbolic_sizes_encode_evaluate_and_bind():
     from torch.utils._sympy.functions import FloorDiv
 
     n, m = sympy.symbols("s0 s1", integer=True)
-    names = {"s0": "words", "s1": "rows"}
+    names = {"s0": "positions", "s1": "rows"}
     made = encode_size(FloorDiv(n**2 + 3 * m, 2), names)
-    assert evaluate_size(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
-    assert evaluate_size(encode_size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
+    assert evaluate_size(made, {"positions": 5, "rows": 4}) == (25 + 12) // 2
+    assert evaluate_size(encode_size(sympy.Max(n, 7) - m, names), {"positions": 5, "rows": 4}) == 3
     with pytest.raises(NotImplementedError):
         encode_size(sympy.sin(n), names)
     with pytest.raises(LookupError):
         encode_size(sympy.Symbol("u0"), names)
     lengths = {}
-    bind_dims((2, "words", "words"), (2, 5, 5), lengths, "x")
-    assert lengths == {"words": 5}
+    bind_dims((2, "positions", "positions"), (2, 5, 5), lengths, "x")
+    assert lengths == {"positions": 5}
     with pytest.raises(ValueError, match=r"x has the shape \[2, 5, 6\]"):
-        bind_dims((2, "words", "words"), (2, 5, 6), {}, "x")
+        bind_dims((2, "positions", "positions"), (2, 5, 6), {}, "x")
 
 
 def test_only_softmax_over_last_axis_is_a_site():

@@ -23,7 +23,7 @@ const text = (array) => {
 async function made(kernel) {
     const { WebAssembly } = globalThis;
     if (kernel === "JavaScript") globalThis.WebAssembly = undefined;
-    globalThis.products = await Products.make();
+    globalThis.products = await MatmulKernel.make();
     globalThis.WebAssembly = WebAssembly;
     return products.kernel.name; }
 const buffer = () => products.kernel.memory(0).buffer;
@@ -174,7 +174,7 @@ def test_repeated_calls_do_not_grow_memory(engine):
 
 def test_stored_matrix_is_invalid_after_free_or_elsewhere(engine):
     says = """async () => {
-        const stored = products.store(new Float32Array(6), 3, 2), others = await Products.make();
+        const stored = products.store(new Float32Array(6), 3, 2), others = await MatmulKernel.make();
         const tried = (some) => { try { some.linear(new Float32Array(2), 1, stored, new Float32Array(3)); }
             catch (error) { return error.message; } };
         const first = [tried(products), tried(others)];
@@ -227,7 +227,7 @@ def test_invalid_calls_raise_and_keep_stored_matrix(engine):
 )
 def test_javascript_kernel_is_used_without_webassembly(new_page, lacks):
     (key, script), page = bundle("engine"), new_page()
-    page.set_content(lacks + script + f"<script>const {{ Products }} = tfvizBundles['{key}']();{HELPERS}</script>")
+    page.set_content(lacks + script + f"<script>const {{ MatmulKernel }} = tfvizBundles['{key}']();{HELPERS}</script>")
     assert page.evaluate("kernel => made(kernel)", "WebAssembly") == "JavaScript"
     a, b = torch.tensor([[[1.0, 2]]]), torch.tensor([[[3.0, 4, 5], [6, 7, 8]]])
     assert products(page, [("matmul", a, b, None)])[0].tolist() == [[[15, 18, 21]]]

@@ -37,9 +37,9 @@ def steps(*nodes, inputs=("float32",), outputs=None, shape=(2, 3)):
         "inputs": [{"name": f"x{i}", "shape": list(shape), "dtype": kind} for i, kind in enumerate(inputs)],
         "weights": [],
         "nodes": [
-            {"op": op, "args": args, "site": "", "out": [list(out)], "dtype": [kind]} for op, args, out, kind in nodes
+            {"op": op, "args": args, "module": "", "out": [list(out)], "dtype": [kind]} for op, args, out, kind in nodes
         ],
-        "outputs": [{"name": "y", "t": count + len(nodes) - 1}],
+        "outputs": [{"name": "y", "value": count + len(nodes) - 1}],
     }
 
 
@@ -53,7 +53,7 @@ def test_unlisted_operations_are_rejected(linear, tmp_path):
     others += ["add.out", "relu.default", "nonzero", "aten.relu", "relu.", "", "__class__", "save", "item"]
     for name in others:
         nodes = [{**first, "op": name, "args": [str(secret), True, 16, None]}]
-        changed = {**linear.spec, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
+        changed = {**linear.spec, "nodes": nodes, "outputs": [{"name": "y", "value": count}]}
         with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is not an operation of a program"):
             portable.Program(changed, linear.tensors)
         files.save_tensors(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
@@ -80,9 +80,9 @@ def test_no_allowed_operation_mutates_its_inputs():
 
 
 TRAINS = {
-    "batch_norm": [{"t": 0}, None, None, {"t": 1}, {"t": 1}, True, 0.1, 1e-5, False],
-    "instance_norm": [{"t": 0}, None, None, {"t": 1}, {"t": 1}, True, 0.1, 1e-5, False],
-    "dropout": [{"t": 0}, 0.5, True],
+    "batch_norm": [{"value": 0}, None, None, {"value": 1}, {"value": 1}, True, 0.1, 1e-5, False],
+    "instance_norm": [{"value": 0}, None, None, {"value": 1}, {"value": 1}, True, 0.1, 1e-5, False],
+    "dropout": [{"value": 0}, 0.5, True],
 }
 
 
@@ -93,7 +93,7 @@ def test_training_mode_operations_are_rejected(op):
 
 
 def test_attention_dropout_is_ignored():
-    args = [{"t": 0}, {"t": 0}, {"t": 0}, None, 0.9, False, None, False]
+    args = [{"value": 0}, {"value": 0}, {"value": 0}, None, 0.9, False, None, False]
     program = portable.Program(steps(("scaled_dot_product_attention", args, (2, 3), "float32")))
     before = torch.get_rng_state()
     expected = (X @ X.T / 3**0.5).softmax(-1) @ X
@@ -104,7 +104,7 @@ def test_attention_dropout_is_ignored():
 def test_empty_tensors_are_filled_with_zeros():
     for op, args in {
         "empty.memory_format": [[50, 70], "float32"],
-        "empty_like": [{"t": 0}, None],
+        "empty_like": [{"value": 0}, None],
     }.items():
         out = (2, 3) if op == "empty_like" else (50, 70)
         torch.full((5, 70, 50), 7.0)  # what may lie there
@@ -112,12 +112,14 @@ def test_empty_tensors_are_filled_with_zeros():
 
 
 def test_minimum_integer_divided_by_minus_one_does_not_crash():
-    for op, other in (("div.Tensor_mode", {"t": 0}), ("div.Scalar_mode", -1)):
-        program = portable.Program(steps((op, [{"t": 0}, other, "trunc"], (2, 3), "int64"), inputs=("int64",)))
+    for op, other in (("div.Tensor_mode", {"value": 0}), ("div.Scalar_mode", -1)):
+        program = portable.Program(steps((op, [{"value": 0}, other, "trunc"], (2, 3), "int64"), inputs=("int64",)))
         given = torch.tensor([[-(2**63), 7, -7], [1, 3, -1]])
         made = program(given)["y"]
         assert made[0, 1:].tolist() == ([1, 1] if op == "div.Tensor_mode" else [-7, 7])
-    program = portable.Program(steps(("div.Scalar_mode", [{"t": 0}, -2, "trunc"], (2, 3), "int64"), inputs=("int64",)))
+    program = portable.Program(
+        steps(("div.Scalar_mode", [{"value": 0}, -2, "trunc"], (2, 3), "int64"), inputs=("int64",))
+    )
     assert program(torch.tensor([[5, -5, 4], [1, 0, 3]]))["y"].tolist() == [[-2, 2, -2], [0, 0, -1]]
     assert call_operator("div.Tensor_mode", [torch.tensor([7.5]), torch.tensor([-1.0]), "trunc"], "cpu").tolist() == [
         -7.0
@@ -142,32 +144,32 @@ HUGE = 2**31 - 1
 BOMBS = {
     "full": [("full", [[HUGE, 100], 1.0, "float32"], (HUGE, 100), "float32")],
     "small steps": [("arange.start_step", [0, 1.0, 1e-12, "float32"], (10,), "float32")],
-    "repeat": [("repeat", [{"t": 0}, [50_000, 50_000]], (2, 3), "float32")],
-    "pad": [("constant_pad_nd", [{"t": 0}, [HUGE, HUGE], 0], (2, 3), "float32")],
+    "repeat": [("repeat", [{"value": 0}, [50_000, 50_000]], (2, 3), "float32")],
+    "pad": [("constant_pad_nd", [{"value": 0}, [HUGE, HUGE], 0], (2, 3), "float32")],
     "outer": [
-        ("expand", [{"t": 0}, [1_000_000, 2, 3], False], (1_000_000, 2, 3), "float32"),
-        ("flatten.using_ints", [{"t": 1}, 0, -1], (6_000_000,), "float32"),
-        ("unsqueeze", [{"t": 2}, 1], (6_000_000, 1), "float32"),
-        ("mul.Tensor", [{"t": 2}, {"t": 3}], (6_000_000, 6_000_000), "float32"),
+        ("expand", [{"value": 0}, [1_000_000, 2, 3], False], (1_000_000, 2, 3), "float32"),
+        ("flatten.using_ints", [{"value": 1}, 0, -1], (6_000_000,), "float32"),
+        ("unsqueeze", [{"value": 2}, 1], (6_000_000, 1), "float32"),
+        ("mul.Tensor", [{"value": 2}, {"value": 3}], (6_000_000, 6_000_000), "float32"),
     ],
     "a sum over what takes no memory": [
-        ("expand", [{"t": 0}, [HUGE, HUGE, 2, 3], False], (HUGE, HUGE, 2, 3), "float32"),
-        ("sum", [{"t": 1}, None], (), "float32"),
+        ("expand", [{"value": 0}, [HUGE, HUGE, 2, 3], False], (HUGE, HUGE, 2, 3), "float32"),
+        ("sum", [{"value": 1}, None], (), "float32"),
     ],
     "work": [
-        ("expand", [{"t": 0}, [5000, 5000, 2, 3], False], (5000, 5000, 2, 3), "float32"),
-        ("reshape", [{"t": 1}, [10_000, 15_000]], (10_000, 15_000), "float32"),
-        ("t", [{"t": 2}], (15_000, 10_000), "float32"),
-        ("matmul", [{"t": 2}, {"t": 3}], (10_000, 10_000), "float32"),
+        ("expand", [{"value": 0}, [5000, 5000, 2, 3], False], (5000, 5000, 2, 3), "float32"),
+        ("reshape", [{"value": 1}, [10_000, 15_000]], (10_000, 15_000), "float32"),
+        ("t", [{"value": 2}], (15_000, 10_000), "float32"),
+        ("matmul", [{"value": 2}, {"value": 3}], (10_000, 10_000), "float32"),
     ],
     "pieces": [
-        ("expand", [{"t": 0}, [10**9, 2, 3], False], (10**9, 2, 3), "float32"),
-        ("unbind.int", [{"t": 1}, 0], (2, 3), "float32"),
+        ("expand", [{"value": 0}, [10**9, 2, 3], False], (10**9, 2, 3), "float32"),
+        ("unbind.int", [{"value": 1}, 0], (2, 3), "float32"),
     ],
     "a pool as large as its picture": [
-        ("expand", [{"t": 0}, [10**7, 2, 3], False], (10**7, 2, 3), "float32"),
-        ("reshape", [{"t": 1}, [1, 6000, 10_000]], (1, 6000, 10_000), "float32"),
-        ("max_pool2d", [{"t": 2}, [3000, 5000], [1, 1], [0, 0], [1, 1], False], (1, 3001, 5001), "float32"),
+        ("expand", [{"value": 0}, [10**7, 2, 3], False], (10**7, 2, 3), "float32"),
+        ("reshape", [{"value": 1}, [1, 6000, 10_000]], (1, 6000, 10_000), "float32"),
+        ("max_pool2d", [{"value": 2}, [3000, 5000], [1, 1], [0, 0], [1, 1], False], (1, 3001, 5001), "float32"),
     ],
 }
 
@@ -191,7 +193,7 @@ def test_program_exceeding_memory_is_rejected_before_allocation():
 def test_full_context_is_not_rejected_as_oversized():
     torch.manual_seed(1)
     model, ids = models.GPT(300, context=512, layers=2, heads=4, dim=32), torch.ones(1, 5, dtype=torch.long)
-    program = portable.export(model, ids, lengths={"ids": {1: "words"}})
+    program = portable.export(model, ids, lengths={"ids": {1: "positions"}})
     assert program(torch.ones(1, 512, dtype=torch.long))["output"].shape == (1, 512, 300)
 
 
@@ -239,10 +241,13 @@ WRONG = {  # what is changed, what is said
         lambda d, t: d["nodes"][0]["args"].pop(),
         r"args has 2 members; linear takes input, weight, b",
     ),
-    "a later value": (set_value(["nodes", 0, "args", 0], {"t": 3}), r"nodes\[0\]\.args\[0\]\.t is 3; .* from 0 to 2"),
+    "a later value": (
+        set_value(["nodes", 0, "args", 0], {"value": 3}),
+        r"nodes\[0\]\.args\[0\]\.value is 3; .* from 0 to 2",
+    ),
     "a text for a tensor": (
         set_value(["nodes", 0, "args", 0], "x"),
-        r'args\[0\] is \'x\'; it must be a value {"t": number}',
+        r'args\[0\] is \'x\'; it must be a value {"value": number}',
     ),
     "a size of nothing": (
         set_value(["nodes", 0, "out", 0, 0], "cols"),
@@ -254,11 +259,14 @@ WRONG = {  # what is changed, what is said
     ),
     "no result": (lambda d, t: d["nodes"][0].update(out=[], dtype=[]), "out has 0 members"),
     "a site that is none": (
-        set_value(["nodes", 0, "pattern"], "a.pattern"),
-        "pattern is at linear, which gives no attention",
+        set_value(["nodes", 0, "site"], "a.pattern"),
+        "site is at linear, which gives no attention",
     ),
     "no outputs": (set_value(["outputs"], []), r"program\.outputs has 0 members; it must have 1 to"),
-    "an output of nothing": (set_value(["outputs", 0, "t"], 5), r"outputs\[0\]\.t is 5; it must be .* from 0 to 4"),
+    "an output of nothing": (
+        set_value(["outputs", 0, "value"], 5),
+        r"outputs\[0\]\.value is 5; it must be .* from 0 to 4",
+    ),
 }
 
 

@@ -72,7 +72,7 @@ def test_short_labels_of_columns_stand_upright_above_numbers(label, rotation):
 def test_table_shows_one_axis_as_column_and_three_as_sheets():
     column = view.table(study.Table(torch.tensor([1.0, -3.0]), {"part": ["a", "b"]}, "logit"))
     (panel,) = column.document["tabs"][0]["panels"]
-    assert (panel["rows"], panel["cols"]) == (["a", "b"], ["logit"])
+    assert (panel["rows"], panel["columns"]) == (["a", "b"], ["logit"])
     values = torch.arange(12.0).view(2, 3, 2)
     axes = {"layer": ["0", "1"], "head": list("abc"), "position": ["x", "y"]}
     tabs = view.table(study.Table(values, axes, "logit", "t")).document["tabs"]
@@ -113,7 +113,7 @@ def test_tokens_share_one_scale():
     document = shown.document
     assert (document["scale"], document["limit"], document["state"]) == ("diverging", 2.0, {"token": 1})
     assert view.tokens(["a"], [0.0]).document["limit"] == 1.0
-    assert view.tokens([7], [3.0], limit=4.0).document["words"] == ["7"]
+    assert view.tokens([7], [3.0], limit=4.0).document["tokens"] == ["7"]
 
 
 @pytest.mark.parametrize(

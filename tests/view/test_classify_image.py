@@ -29,10 +29,10 @@ def test_document_contains_prediction_and_patch_grid():
     described = shown.document
     assert described["kind"] == "classify-image"
     assert described["patches"] == {"first": 1, "rows": 3, "columns": 4, "upward": False}
-    assert described["words"][:3] == ["cls", "(0,0)", "(0,1)"]
-    assert len(described["words"]) == 13
-    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "off")}
-    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "off": []}
+    assert described["tokens"][:3] == ["cls", "(0,0)", "(0,1)"]
+    assert len(described["tokens"]) == 13
+    state = {key: described["state"][key] for key in ("hidden_patches", "label", "shade", "ablated_heads")}
+    assert state == {"hidden_patches": [], "label": best, "shade": "attention", "ablated_heads": []}
     assert shown.html() == image_studio().html()
 
 
@@ -50,7 +50,7 @@ def test_program_matches_model_with_hidden_patches(hidden):
 def test_pixels_are_stored_exactly_with_weights():
     stored = image_studio().document["programs"]["read"]["weights"]
     (own,) = (weight for weight in stored if weight["shape"] == [1, 3, 6, 8])
-    start, length = own["at"]
+    start, length = own["byte_range"]
     sent = numpy.frombuffer(image_studio().data[start : start + length], numpy.float32).reshape(3, 6, 8)
     assert (sent == pixels().numpy()).all()
 
@@ -98,8 +98,8 @@ def test_figure_picture_shows_image_and_sorted_probabilities():
 def test_kernel_matches_model_and_saves_static_view():
     live = image_studio(kernel=True)
     hidden = [int(patch in (2, 7)) for patch in range(12)]
-    off = [{"site": f"{SITES[1]}.pattern", "head": 2, "do": "zero"}]
-    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], edits=off, capture=True)
+    off = [{"site": f"{SITES[1]}.pattern", "head": 2, "kind": "zero"}]
+    content, buffers = ask_widget(live, run="read", inputs=[["hidden", [12], hidden]], ablated_heads=off, capture=True)
     assert "error" not in content, content
     with torch.no_grad(), look.capture(vit(), "*.pattern", edit={off[0]["site"]: look.edits.zero(2)}):
         expected = vit()(without_patches(pixels(), [2, 7])[None])[0]

@@ -55,7 +55,7 @@ def test_find_grid_ignores_words_but_finds_image_tokens():
     assert grid.token_names(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
     padded = maps(64, 77, key_tokens=[*"abcdefghijklm", *["<end>"] * 64])  # where the other side is the picture
     (part,) = view.image(padded, picture(64, 64)).document["parts"]
-    assert (part["patches"]["cols"], part["cols"]) == (None, padded.key_tokens)
+    assert (part["patches"]["columns"], part["columns"]) == (None, padded.key_tokens)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_document_contains_patch_grid_and_note():
     made = view.image(maps(13), picture(), title="A picture")
     (part,) = made.document["parts"]
     there = {"first": 1, "rows": 3, "columns": 4, "upward": False}
-    assert part["patches"] == {"rows": there, "cols": there}
+    assert part["patches"] == {"rows": there, "columns": there}
     assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
@@ -96,7 +96,7 @@ def test_cross_attention_of_several_resolutions():
     made = view.image(parts, picture())
     state = made.document["state"]
     assert (state["direction"], state["locked_columns"], state["locked_rows"]) == ("to", [3], [])
-    assert [part["patches"]["cols"] for part in made.document["parts"]] == [None, None]
+    assert [part["patches"]["columns"] for part in made.document["parts"]] == [None, None]
     assert [part["patches"]["rows"]["rows"] for part in made.document["parts"]] == [6, 3]
     assert made.document["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
     assert view.image(parts, picture(), token="two").document["state"]["locked_columns"] == [1]
@@ -230,7 +230,7 @@ def test_image_spec_downscales_and_strips_metadata(tmp_path):
 def test_audio_places_tokens_along_time():
     spectrogram = torch.linspace(0, 1, 40).expand(8, 40) + torch.linspace(0, 3, 8)[:, None]
     made = view.audio(maps(20, 20), spectrogram)
-    assert made.document["parts"][0]["patches"]["cols"] == {"first": 0, "rows": 1, "columns": 20, "upward": True}
+    assert made.document["parts"][0]["patches"]["columns"] == {"first": 0, "rows": 1, "columns": 20, "upward": True}
     assert made.document["parts"][0]["rows"] == numbers(20)
     drawn = numpy.asarray(spectrogram_image(spectrogram))
     assert drawn[0].mean() > drawn[-1].mean()  # the lowest frequency is at the bottom
@@ -305,4 +305,4 @@ def test_grid_that_no_tokens_fit_raises(grid):
 def test_key_patches_may_be_larger_than_query_patches(grid):
     coarse = AttentionMaps(torch.rand(1, 1, 36, 4).softmax(-1))
     (part,) = view.image(coarse, torch.rand(36, 36, 3), grid=grid).document["parts"]
-    assert [part["patches"][side]["rows"] for side in ("rows", "cols")] == [6, 2]
+    assert [part["patches"][side]["rows"] for side in ("rows", "columns")] == [6, 2]

@@ -190,7 +190,7 @@ def test_axes_are_labelled_by_the_only_control_of_matching_size():
 
     def named(function, draw=None, **controls):
         made = view.interact(function, draw=draw, **controls)
-        return {panel["result"]: (panel["rows"], panel["cols"]) for panel in made.document["panels"]}
+        return {panel["result"]: (panel["rows"], panel["columns"]) for panel in made.document["panels"]}
 
     def products(x):
         return {
@@ -278,7 +278,7 @@ def test_results_are_drawn_by_number_of_axes_unless_specified():
     assert "batch: 2 x 4" in made.summary
     told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
     assert told.document["panels"][1] | {"limit": None} == {
-        "result": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": None,
+        "result": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "columns": [], "scale": None,
         "limit": None, "min_limit": 0, "positions": [], "filled": False,
     }  # fmt: skip
 
@@ -420,7 +420,7 @@ def test_kernel_runs_function_that_cannot_be_exported():
     content, (data,) = ask_widget(live, values={"x": -0.5})
     told = content["results"]["output"]
     assert (told["shape"], told["dtype"]) == ([], "float32")
-    assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
+    assert numpy.frombuffer(data[told["byte_range"][0] :][: told["byte_range"][1]], "<f4").tolist() == [0.5]
     live.values = {"x": -0.25}
     left = live.view()
     assert left.document["kind"] == "interact-snapshot"

@@ -16,13 +16,13 @@ WORDS = ["one", "two", "three", "four", "five"]
 def floats(lab, panel):
     start, length = panel["data"]
     numbers = numpy.frombuffer(lab.data[start : start + length], "<f4")
-    return numbers.reshape(len(panel["rows"]), len(panel["cols"]))
+    return numbers.reshape(len(panel["rows"]), len(panel["columns"]))
 
 
 def bits(lab, number):
     start, length = lab.document["masks"][number]
     cells = numpy.unpackbits(numpy.frombuffer(zlib.decompress(lab.data[start : start + length]), numpy.uint8))
-    shape = len(lab.document["rows"]), len(lab.document["cols"])
+    shape = len(lab.document["rows"]), len(lab.document["columns"])
     return cells[: shape[0] * shape[1]].reshape(shape).astype(bool)
 
 
@@ -45,7 +45,7 @@ def test_the_picture_of_a_mask_has_the_words_of_the_page():
     shown = view.mask(torch.ones(5, 5).bool().tril(), WORDS)
     labels = [[tick.get_text() for tick in axis.get_ticklabels()] for axes in shown.figure().axes[:1]
               for axis in (axes.xaxis, axes.yaxis)]  # fmt: skip
-    assert labels == [WORDS, WORDS] == [shown.document["cols"], shown.document["rows"]]
+    assert labels == [WORDS, WORDS] == [shown.document["columns"], shown.document["rows"]]
 
 
 def test_positions_document_contains_values_and_cosines():
@@ -58,7 +58,7 @@ def test_positions_document_contains_values_and_cosines():
     numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
     cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
     numpy.testing.assert_allclose(floats(lab, alike), cosine.numpy(), atol=1e-6)
-    assert (shown["dividers"], alike["dividers"]) == ([("rows", 5)], [("rows", 5), ("cols", 5)])
+    assert (shown["dividers"], alike["dividers"]) == ([("rows", 5)], [("rows", 5), ("columns", 5)])
     (bias,) = second["panels"]
     numpy.testing.assert_array_equal(floats(lab, bias), positions.alibi(9, 4)[1].numpy())
     assert bias["scale"] == "diverging"
@@ -83,7 +83,7 @@ def test_gates_document_contains_values_by_word():
     assert [panel["name"] for panel in everything["panels"]] == [tab["name"] for tab in single] == list(gates)
     for panel in everything["panels"]:
         numpy.testing.assert_array_equal(floats(lab, panel), gates[panel["name"]].T.numpy())
-        assert panel["cols"] == WORDS
+        assert panel["columns"] == WORDS
     assert [panel["scale"] for panel in everything["panels"]] == ["linear", "diverging"]
 
 

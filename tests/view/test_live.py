@@ -63,24 +63,31 @@ def lazy_maps(size=40):
 
 
 @pytest.mark.parametrize(
-    ("rows", "cols", "pool_size"), [([0, 40], [0, 40], 4), ([7, 20], [3, 21], 2), ([9, 10], [0, 40], 1)]
+    ("rows", "columns", "pool_size"), [([0, 40], [0, 40], 4), ([7, 20], [3, 21], 2), ([9, 10], [0, 40], 1)]
 )
-def test_lazy_head_tiles_are_sent_on_request(rows, cols, pool_size):
+def test_lazy_head_tiles_are_sent_on_request(rows, columns, pool_size):
     some = lazy_maps()
     live = view.live(some, max_bytes=3_000)
     assert live.document["parts"][0]["key_ranges"] == [0] * 6
-    _, (piece,) = ask_widget(live, part=0, layer=1, head=2, rows=rows, cols=cols, pool_size=pool_size)
+    _, (piece,) = ask_widget(live, part=0, layer=1, head=2, rows=rows, columns=columns, pool_size=pool_size)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
-    expected = some.max_pool(1, 2, slice(*rows), slice(*cols), pool_size)
+    expected = some.max_pool(1, 2, slice(*rows), slice(*columns), pool_size)
     assert abs((codes / 255.0) ** 2 - expected.flatten().numpy()).max() <= 0.004
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"rows": [0, 41]}, {"cols": [3, 3]}, {"rows": None}, {"cols": [0.0, 5]}, {"pool_size": "2"}, {"pool_size": 10**9}],
+    [
+        {"rows": [0, 41]},
+        {"columns": [3, 3]},
+        {"rows": None},
+        {"columns": [0.0, 5]},
+        {"pool_size": "2"},
+        {"pool_size": 10**9},
+    ],
 )
 def test_invalid_ranges_return_error(wrong):
-    given = {"rows": [0, 40], "cols": [0, 40], "pool_size": 2, **wrong}
+    given = {"rows": [0, 40], "columns": [0, 40], "pool_size": 2, **wrong}
     content, buffers = ask_widget(view.live(lazy_maps(), max_bytes=3_000), part=0, layer=1, head=2, **given)
     assert content["error"].startswith(f"LookupError: {next(iter(wrong))} is ")
     assert not buffers
@@ -89,7 +96,7 @@ def test_invalid_ranges_return_error(wrong):
 def test_heads_beyond_max_bytes_are_sent_on_request():
     some = maps(3, 4, 48)
     live = view.live(some, max_bytes=9_000)
-    assert {blob[2] for blob in live.document["parts"][0]["weights"]} > {1}
+    assert {codes["pool_size"] for codes in live.document["parts"][0]["head_codes"]} > {1}
     assert "as you open them" in live.document["note"]
     _, (piece,) = ask_widget(live, part=0, layer=2, head=3)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
@@ -105,13 +112,13 @@ def test_malformed_requests_return_error(question):
 
 
 def test_saved_page_contains_current_state(tmp_path):
-    live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="lines", layer=1, title="mine")
+    live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="links", layer=1, title="mine")
     live.locked_rows = [3]
     content, (page,) = ask_widget(live, page=True)
     assert "error" not in content
     assert b'"locked_rows":[3]' in page
     assert page.decode() == live.view().page()
-    assert live.view().document["state"]["mode"] == "lines"
+    assert live.view().document["state"]["mode"] == "links"
 
 
 def test_mimebundle_contains_widget_picture_and_text():

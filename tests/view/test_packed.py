@@ -26,8 +26,9 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
 
 def unpacked(part, described, data, layer, head):
     """Weights and mask of a head, from the bytes."""
-    shape = len(part["rows"]), len(part["cols"])
-    start, length, block = part["weights"][layer * part["heads"] + head]
+    shape = len(part["rows"]), len(part["columns"])
+    stored = part["head_codes"][layer * part["heads"] + head]
+    start, length, block = stored["offset"], stored["length"], stored["pool_size"]
     assert start % 3 == 0
     codes = numpy.frombuffer(zlib.decompress(data[start : start + length]), numpy.uint8)
     if block > 1:
@@ -65,7 +66,7 @@ def test_document_contains_every_weight_and_mask(name):
             if some.mask is not None:
                 assert (allowed == some.allowed(layer, head).numpy()).all()
     assert part["rows"] == some.query_tokens
-    assert part["cols"] == some.key_tokens
+    assert part["columns"] == some.key_tokens
     assert described["note"] == ""
 
 
@@ -82,8 +83,8 @@ def test_heads_beyond_max_bytes_are_stored_as_block_maxima():
         {"": some}, {**page_heads.HEADS_STATE, "layer": 1, "head": 2}, None, 12_000
     )
     (part,) = described["parts"]
-    sizes = {blob[2] for blob in part["weights"]}
-    assert part["weights"][1 * 4 + 2][2] == 1
+    sizes = {codes["pool_size"] for codes in part["head_codes"]}
+    assert part["head_codes"][1 * 4 + 2]["pool_size"] == 1
     (block,) = sizes - {1}
     assert len(data) * 4 / 3 <= 12_000
     assert described["note"].startswith("1 of 12 heads is stored exactly, the others as the largest weight of each")

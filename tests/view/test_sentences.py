@@ -141,7 +141,7 @@ def test_a_page_says_the_same(node):
         cells = [str(number) for number in shown.values.flatten().tolist()]
         given = {
             "kind": shown.drawing.kind, "title": shown.drawing.title, "shape": list(shown.values.shape),
-            "rows": list(shown.drawing.rows), "cols": list(shown.drawing.columns), "axes": shown.drawing.axes,
+            "rows": list(shown.drawing.rows), "columns": list(shown.drawing.columns), "axes": shown.drawing.axes,
             "ends": shown.drawing.ends, "unit": shown.drawing.unit, "sentence": shown.drawing.sentence,
         }  # fmt: skip
         given |= {} if shown.drawing.budget is None else {"budget": shown.drawing.budget}

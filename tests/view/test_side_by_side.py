@@ -293,7 +293,7 @@ def test_divide_draws_line_before_key():
     for shown in (panels(step)[-1], alone.axes[0]):
         assert [list(line.get_xdata()) for line in shown.lines] == [[0.5, 0.5]]
     assert not panels(attention.steps(parts).figure())[-1].lines
-    assert view.head(maps(), 0, 0, divider=1).document["dividers"] == [("cols", 1)]
+    assert view.head(maps(), 0, 0, divider=1).document["dividers"] == [("columns", 1)]
     assert "dividers" not in view.head(maps(), 0, 0).document
     with pytest.raises(ValueError, match="divider is 0; it must be the index of a key, from 1 to"):
         view.head(maps(), 0, 0, divider=0)

@@ -14,7 +14,18 @@ from tfviz.view.figures.static_figure import StaticFigure
 from tfviz.view.figures.text_studio import Prediction, StudioPicture
 from tfviz.view.page.heads import HEADS_STATE
 
-COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "head_map_open", "head_importance"}
+COMES = {
+    "prompt",
+    "seed",
+    "temperature",
+    "top_k",
+    "top_p",
+    "tree",
+    "node",
+    "ablated_heads",
+    "head_map_open",
+    "head_importance",
+}
 
 
 def test_summary_contains_probability_of_likeliest_token():
@@ -112,7 +123,7 @@ def test_document_contains_state_and_attention_sites():
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         model(TOKENIZER.encode("abc")[None])
     for program in made.document["programs"].values():
-        assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
+        assert [node["site"] for node in program["nodes"] if "site" in node] == list(seen)
     state = view.write(model, TOKENIZER, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
     assert [state[name] for name in ("temperature", "top_k", "top_p", "seed")] == [0, 5, 0.5, 9]
 
@@ -167,7 +178,7 @@ def test_note_states_loss_of_int8_weights():
     model, tokenizer = gpt(), TOKENIZER
     ids = tokenizer.encode("face.bad")
     made = view.write(model, tokenizer, "face.bad", dtype="int8", max_bytes=None)
-    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, dtype="int8")
+    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "positions"}}, dtype="int8")
     with torch.no_grad():
         losses = [
             functional.cross_entropy(logits[0, :-1], ids[1:]).item()

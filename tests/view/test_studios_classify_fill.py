@@ -46,8 +46,8 @@ def test_classify_document_contains_prediction_and_special_tokens():
     described = made.document
     assert described["special_tokens"] == {"prefix_id": CLS, "suffix_id": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
-    state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "off")}
-    assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "off": []}
+    state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "ablated_heads")}
+    assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": -3, "ablated_heads": []}
     assert made.document["programs"]["read"]["weights"][0]["stored"] == "float32"
     assert made.html() == again.html()
 

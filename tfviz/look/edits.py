@@ -104,25 +104,25 @@ def hide(cells: Sequence[Cell], head: HeadIndices = None) -> Callable[[Tensor], 
     return pin(cells, 0.0, head)
 
 
-def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
+def pin(cells: Sequence[Cell], weight: float, head: HeadIndices = None) -> Callable[[Tensor], Tensor]:
     """Return an edit that sets weights of keys to a number and rescales the others, so that the row still sums to 1.
 
     A fully masked row remains zero. A masked cell can be pinned, too.
 
     Args:
         cells: pairs (query, key) of indices; None: every query, or every key.
-        to: the weight of each pinned cell, from 0 to 1; 0 is the same as `hide`.
+        weight: that of each pinned cell, from 0 to 1; 0 is the same as `hide`.
         head: the head or heads to edit; None: all.
 
     Raises:
-        ValueError: `to` is not from 0 to 1. The edit raises it if there is no such query or key, or if the pinned
+        ValueError: `weight` is not from 0 to 1. The edit raises it if there is no such query or key, or if the pinned
             weights of a row sum to more than 1, or to less where no other key can take the rest.
 
     >>> pin([(0, 0)], 0.8)(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.8000, 0.1000, 0.1000]]]])
     """
-    if not 0 <= to <= 1:
-        raise ValueError(f"to is {to}; a weight lies between 0 and 1")
+    if not 0 <= weight <= 1:
+        raise ValueError(f"weight is {weight}; a weight lies between 0 and 1")
     names_queries = any(query is not None for query, _ in cells)
     shapes: set[tuple[int, ...]] = set()
 
@@ -130,24 +130,24 @@ def pin(cells: Sequence[Cell], to: float, head: HeadIndices = None) -> Callable[
         if names_queries:
             _warn_of_steps(shapes, tuple(weights.shape[-2:]))
         pinned = _cell_mask(cells, weights.shape[-2:]).to(weights.device)
-        rest = 1 - to * pinned.sum(-1, keepdim=True, dtype=torch.float64)
+        rest = 1 - weight * pinned.sum(-1, keepdim=True, dtype=torch.float64)
         if (rest < -ROW_SUM_TOLERANCE).any():
             query, count = _first_row(rest < -ROW_SUM_TOLERANCE, pinned)
             most = f"more than 1 in all; give at most {1 / count:.4g}, or fewer"
-            raise ValueError(f"to is {to}, for {count} keys of query {query}: {most}")
+            raise ValueError(f"weight is {weight}, for {count} keys of query {query}: {most}")
         rows = weights if weights.dtype == torch.float64 else weights.float()  # float16 is too coarse for sums
         rest = rest.clamp(min=0).to(rows)  # exactly 0 if only rounding errors are left
         others = rows.masked_fill(pinned, 0.0)
         sums = others.sum(-1, keepdim=True)
         changed = pinned.any(-1, keepdim=True) & (rows.sum(-1, keepdim=True) != 0)
-        if to and (lost := changed & (sums == 0) & (rest > ROW_SUM_TOLERANCE)).any():
+        if weight and (lost := changed & (sums == 0) & (rest > ROW_SUM_TOLERANCE)).any():
             query, count = _first_row(lost, pinned)
             raise ValueError(
-                f"to is {to}, for {count} of the keys of query {query}, which sees no other key that could take the "
-                f"remaining weight: give {1 / count:.4g}, or leave the query out"
+                f"weight is {weight}, for {count} of the keys of query {query}, which sees no other key that could "
+                f"take the remaining weight: give {1 / count:.4g}, or leave the query out"
             )
         shared = others / torch.where(sums == 0, 1.0, sums) * rest
-        return torch.where(changed, shared.masked_fill(pinned, to), rows).to(weights.dtype)
+        return torch.where(changed, shared.masked_fill(pinned, weight), rows).to(weights.dtype)
 
     return _of_head(head, set_weights)
 

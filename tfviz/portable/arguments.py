@@ -22,8 +22,8 @@ DATA_DEPENDENT = (
 def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, str]) -> list[Any]:
     """Return all arguments of a node as plain data, in the order of its schema, including defaults.
 
-    A value is encoded as `{"t": number}`, a dynamic size as `{"s": size}`, and a float that JSON lacks as
-    `{"f": "inf"}`.
+    A value is encoded as `{"value": number}`, a dynamic size as `{"size": size}`, and a float that JSON lacks as
+    `{"float": "inf"}`.
 
     Args:
         node: a node of an exported graph.
@@ -38,13 +38,13 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
 
     def encode(value: Any) -> Any:
         if isinstance(value, fx.Node):
-            return {"t": numbers[value]} if value in numbers else encode_extent(value.meta["val"], symbols)
+            return {"value": numbers[value]} if value in numbers else encode_extent(value.meta["val"], symbols)
         if isinstance(value, list | tuple):
             return [encode(item) for item in value]
         if isinstance(value, torch.dtype):
             return dtype_name(value)
         if isinstance(value, float) and not math.isfinite(value):
-            return {"f": str(value)}
+            return {"float": str(value)}
         if isinstance(value, int) and not isinstance(value, bool):
             return check_int32(value)
         if value is None or isinstance(value, bool | float | str):
@@ -72,11 +72,11 @@ def check_int32(value: int) -> int:
 def encode_shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
     """Return the shape of a tensor, with each size as a number or an expression of the dynamic lengths."""
     sides = [encode_extent(length, symbols) for length in value.shape]
-    return [side["s"] if isinstance(side, dict) else side for side in sides]
+    return [side["size"] if isinstance(side, dict) else side for side in sides]
 
 
 def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
-    """Return a size: a number, or {"s": an expression of the dynamic lengths}.
+    """Return a size: a number, or {"size": an expression of the dynamic lengths}.
 
     Raises:
         ValueError: the size depends on data, or has an operator that a page cannot compute.
@@ -89,7 +89,7 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
         raise ValueError(
             f"{error} cannot be exported: it is not a sum, product, quotient or extreme of lengths"
         ) from error
-    return size if isinstance(size, int) else {"s": size}
+    return size if isinstance(size, int) else {"size": size}
 
 
 def dtype_name(dtype: torch.dtype) -> str:

@@ -44,7 +44,7 @@ def export(
         module: a module, a method of one, or a function of tensors. Modules that the function calls are exported with
             it.
         *example: inputs with which the module is traced. An axis whose length may change must have size 2 or more.
-        lengths: the axes whose length may change, by argument: `{"ids": {1: "words"}}` for the second axis of the
+        lengths: the axes whose length may change, by argument: `{"ids": {1: "positions"}}` for the second axis of the
             argument `ids`, or of each tensor in it if it is a list. Axes of the same name have the same length. None:
             all shapes are fixed.
         dtype: the storage format of the weights: "float32", "float16", or "int8" with a scale for each row.
@@ -55,9 +55,9 @@ def export(
             operations, each of which is named with its module; `dtype` is not one of these formats; `lengths` names
             an argument or axis that does not exist, or an axis whose length cannot change.
 
-    >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
+    >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "positions"}})
     >>> program.operations, program.spec["lengths"]
-    (['mT', 'matmul', 'softmax.int'], {'words': [1, None]})
+    (['mT', 'matmul', 'softmax.int'], {'positions': [1, None]})
     """
     if dtype not in WEIGHT_DTYPES:
         raise ValueError(f"dtype is {dtype!r}; it can be {', '.join(map(repr, WEIGHT_DTYPES))}")

@@ -196,17 +196,17 @@ class GraphReader:
         return {
             "op": name,
             "args": encode_args(node, self.value_ids, self.symbols),
-            "site": path,
+            "module": path,
             "out": [encode_shape(result, self.symbols) for result in results],
             "dtype": [dtype_name(result.dtype) for result in results],
-            **self._pattern(name, node, path),
+            **self._site(name, node, path),
         }
 
-    def _pattern(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
-        """Return {"pattern": site}, named as by `look.capture`, if the node computes attention; else an empty dict."""
+    def _site(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
+        """Return {"site": site}, named as by `look.capture`, if the node computes attention; else an empty dict."""
         rank = node.meta["val"].dim() if name == "softmax.int" else 0
         over_keys = rank >= 3 and node.args[1] in (-1, rank - 1)
-        return {"pattern": f"{path}.pattern".removeprefix(".")} if over_keys or "scaled_dot_product" in name else {}
+        return {"site": f"{path}.pattern".removeprefix(".")} if over_keys or "scaled_dot_product" in name else {}
 
     def _path(self, node: fx.Node) -> str:
         stack = list((node.meta.get("nn_module_stack") or {}).values())
@@ -225,7 +225,7 @@ class GraphReader:
         outputs, skipped = [], []
         for name, node in zip(names, nodes):
             if isinstance(node, fx.Node) and node in self.value_ids:
-                outputs.append({"name": name, "t": self.value_ids[node]})
+                outputs.append({"name": name, "value": self.value_ids[node]})
             elif node is not None:
                 skipped.append(f"{name} ({node})")
         if not outputs:

@@ -44,11 +44,11 @@ def run(
             _run_steps(spec, [to_meta(value) for value in values], lengths, {}, "meta")
         known.add(sizes)
     _run_steps(spec, values, lengths, edit, "cpu")
-    return {output["name"]: values[output["t"]] for output in spec["outputs"]}
+    return {output["name"]: values[output["value"]] for output in spec["outputs"]}
 
 
 def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
-    sites = [node["pattern"] for node in spec["nodes"] if "pattern" in node]
+    sites = [node["site"] for node in spec["nodes"] if "site" in node]
     for site, function in edit.items():
         if site not in sites:
             raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
@@ -94,7 +94,7 @@ def _run_steps(
     """Compute all nodes in order, and append their results to `values`."""
     for index, node in enumerate(spec["nodes"]):
         key = f"program.nodes[{index}]"
-        result = _run_step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
+        result = _run_step(node, values, lengths, edit.get(node.get("site", "")), device, key)
         results = list(result) if isinstance(result, tuple | list) else [result]
         shapes = [[evaluate_size(side, lengths) for side in shape] for shape in node["out"]]
         if (actual := [list(result.shape) for result in results]) != shapes:
@@ -117,13 +117,13 @@ def _run_step(
         for argument, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
-        return _attend(lambda weights: _edit_weights(node["pattern"], weights, edit, values), *args)
+        return _attend(lambda weights: _edit_weights(node["site"], weights, edit, values), *args)
     try:
         result = call_operator(node["op"], args, device)
     except Exception as error:  # any error of torch means that the step cannot be computed
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
-    return _edit_weights(node["pattern"], result, edit, values) if edit else result
+    return _edit_weights(node["site"], result, edit, values) if edit else result
 
 
 def _edit_weights(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:
@@ -138,9 +138,9 @@ def _resolve_argument(argument: Any, values: list[Tensor], lengths: Mapping[str,
     if isinstance(argument, list):
         return [_resolve_argument(item, values, lengths, False) for item in argument]
     if isinstance(argument, dict):
-        if "t" in argument:
-            return values[argument["t"]]
-        return evaluate_size(argument["s"], lengths) if "s" in argument else float(argument["f"])
+        if "value" in argument:
+            return values[argument["value"]]
+        return evaluate_size(argument["size"], lengths) if "size" in argument else float(argument["float"])
     return DTYPES[argument] if is_dtype and argument is not None else argument
 
 

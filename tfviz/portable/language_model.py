@@ -69,10 +69,10 @@ def export_language_model(model: nn.Module, dtype: str = "float16") -> dict[str,
         caches = [ExportCache(key, value) for key, value in zip(keys, values)]
         return _outputs(model(ids, caches), caches)
 
-    words = {"ids": {1: "words"}}
+    lengths = {"ids": {1: "positions"}}
     if not count or not all(hasattr(cache, "extend") for cache in caches):
-        return {"read": export(read_all, ids, lengths=words, dtype=dtype)}
-    reading = export(read, ids, lengths=words, dtype=dtype)
+        return {"read": export(read_all, ids, lengths=lengths, dtype=dtype)}
+    reading = export(read, ids, lengths=lengths, dtype=dtype)
     outputs = reading(ids.cpu())
     past = [[outputs[f"{name}.{i}"].to(device) for i in range(count)] for name in ("keys", "values")]
     before = {"keys": {2: "before"}, "values": {2: "before"}}

@@ -29,9 +29,10 @@ class Program:
     Attributes:
         spec: the specification, plain values. `lengths`: the minimum and maximum of each dynamic length, None for no
             maximum. `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, path of the module,
-            shapes and dtypes of the results. `outputs`: name, number of the value. Values are numbered in the order of
-            inputs, weights, results of the nodes. An argument is a plain value, `{"t": number of a value}`,
-            `{"s": size}` or `{"f": "inf"}`. A size is a number, the name of a length, or `[operator, size, ...]`.
+            site of the attention that it computes, if any, shapes and dtypes of the results. `outputs`: name, number of
+            the value. Values are numbered in the order of inputs, weights, results of the nodes. An argument is a plain
+            value, `{"value": number of a value}`, `{"size": size}` or `{"float": "inf"}`. A size is a number, the name
+            of a length, or `[operator, size, ...]`.
         tensors: the weights by name, in their storage format. An int8 weight has a float32 scale for each row, named
             `NAME:scale`.
 
@@ -67,7 +68,7 @@ class Program:
     @property
     def sites(self) -> list[str]:
         """The sites of attention patterns, which can be edited, named as by `look.capture`."""
-        return [node["pattern"] for node in self.spec["nodes"] if "pattern" in node]
+        return [node["site"] for node in self.spec["nodes"] if "site" in node]
 
     @property
     def inputs(self) -> list[str]:
@@ -173,7 +174,7 @@ def serialize_programs(programs: Mapping[str, Program]) -> tuple[dict[str, dict[
             stored = program.tensors[weight["name"]]
             if stored.dtype == torch.int64:
                 stored = stored.int()
-            stored_at = {"at": store(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            stored_at = {"byte_range": store(stored), "stored": str(stored.dtype).removeprefix("torch.")}
             if stored.dtype == torch.int8:
                 stored_at["scale"] = store(program.tensors[f"{weight['name']}:scale"])
             weights.append({**weight, **stored_at})

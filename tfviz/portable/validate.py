@@ -41,7 +41,7 @@ DTYPE_SCHEMA = enum(*DTYPES)
 NODE_SCHEMA = {
     "op": string(100),
     "args": list_of(_accept_any, maximum=100),
-    "site": NAME_SCHEMA,
+    "module": NAME_SCHEMA,
     "out": list_of(list_of(_accept_any, maximum=64), 1),
     "dtype": list_of(DTYPE_SCHEMA),
 }
@@ -58,8 +58,8 @@ PROGRAM_SCHEMA = object_of(
                 {"name": NAME_SCHEMA, "shape": list_of(integer(0, INT32_MAX), maximum=64), "dtype": DTYPE_SCHEMA}
             ),
         ),
-        "nodes": list_of(object_of(NODE_SCHEMA, {"pattern": NAME_SCHEMA})),
-        "outputs": list_of(object_of({"name": NAME_SCHEMA, "t": integer(0)}), 1),
+        "nodes": list_of(object_of(NODE_SCHEMA, {"site": NAME_SCHEMA})),
+        "outputs": list_of(object_of({"name": NAME_SCHEMA, "value": integer(0)}), 1),
     }
 )
 
@@ -82,7 +82,7 @@ def validate(spec: Any, tensors: Any) -> None:
         _check_node(node, f"program.nodes[{index}]", count, spec["lengths"])
         count += len(node["out"])
     for index, output in enumerate(spec["outputs"]):
-        _check_value(output["t"], f"program.outputs[{index}].t", count)
+        _check_value(output["value"], f"program.outputs[{index}].value", count)
 
 
 def _check_unique(key: str, names: Sequence[str]) -> None:
@@ -144,9 +144,9 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
     if len(node["args"]) != len(names):
         raise ValueError(f"{key}.args has {len(node['args'])} members; {node['op']} takes {', '.join(names)}")
     references: dict[str, Callable[..., None]] = {
-        "t": partial(_check_value, count=count),
-        "s": partial(check_size, lengths=lengths),
-        "f": enum("inf", "-inf", "nan"),
+        "value": partial(_check_value, count=count),
+        "size": partial(check_size, lengths=lengths),
+        "float": enum("inf", "-inf", "nan"),
     }
     for index, (value, parameter) in enumerate(zip(node["args"], parameters)):
         _check_argument(value, parameter.kind, f"{key}.args[{index}]", references)
@@ -156,8 +156,8 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
     for index, shape in enumerate(node["out"]):
         for axis, dim in enumerate(shape):
             check_size(dim, f"{key}.out[{index}][{axis}]", lengths)
-    if "pattern" in node and node["op"] not in ATTENTION_OPS:
-        raise ValueError(f"{key}.pattern is at {node['op']}, which gives no attention; it must be at a softmax")
+    if "site" in node and node["op"] not in ATTENTION_OPS:
+        raise ValueError(f"{key}.site is at {node['op']}, which gives no attention; it must be at a softmax")
 
 
 def _check_functional(op: str, args: Mapping[str, Any], key: str) -> None:
@@ -207,15 +207,15 @@ def _check_scalar(value: Any, key: str) -> None:
 
 def _check_tensor_or_scalar(value: Any, key: str) -> None:
     if type(value) not in (bool, int, float):
-        fail(value, key, 'a value {"t": number}, or a number')
+        fail(value, key, 'a value {"value": number}, or a number')
     _check_scalar(value, key)
 
 
 INTEGER_SCHEMA = integer(-INT32_MAX, INT32_MAX)
 REFERENCED_KINDS = {  # kind of reference -> types of parameters that accept it; PyTorch accepts a number for a tensor
-    "t": ("Tensor",),
-    "s": ("Tensor", "number", "float", "int"),
-    "f": ("Tensor", "number", "float"),
+    "value": ("Tensor",),
+    "size": ("Tensor", "number", "float", "int"),
+    "float": ("Tensor", "number", "float"),
 }
 PARAMETER_CHECKS = {  # type of parameter -> check of a plain value
     "Tensor": _check_tensor_or_scalar,

@@ -165,7 +165,7 @@ def links(
         raise ValueError(f"min_weight is {min_weight}; weights lie between 0 and 1")
     static_figure = figure_links.links(maps, layer, shown, title, min_weight)
     selected = [[layer, head] for head in shown] if len(shown) > 1 else []
-    state = {"mode": "lines", "layer": layer, "head": shown[0], "selected_heads": selected, "min_weight": min_weight}
+    state = {"mode": "links", "layer": layer, "head": shown[0], "selected_heads": selected, "min_weight": min_weight}
     return heads_view(static_figure, {"": maps}, state, title, max_bytes=max_bytes)
 
 

@@ -78,7 +78,7 @@ def cells(
     table = matrix.reshape(-1, matrix.shape[-1])
     table_axes: TableAxes = {
         "rows": axis_labels(rows, len(table), "rows", "rows", "cells"),
-        "cols": axis_labels(columns, table.shape[1], "columns", "columns", "cells"),
+        "columns": axis_labels(columns, table.shape[1], "columns", "columns", "cells"),
         "flat": matrix.dim() == 1,
     }
     if axes != NO_NAMES:

@@ -153,8 +153,8 @@ def _view(
     document, data = heads_document(captures, state, title, max_bytes, arrange=arrange, note=_note(placed))
     document["image"] = image_spec(image)
     for described, own in zip(document["parts"], placed.values(), strict=True):
-        rows, cols = (patches_spec(grid) if grid else None for grid in (own.rows, own.cols))
-        described["patches"] = {"rows": rows, "cols": cols}
+        rows, columns = (patches_spec(grid) if grid else None for grid in (own.rows, own.columns))
+        described["patches"] = {"rows": rows, "columns": columns}
     return View(static_figure, document, data)
 
 
@@ -211,7 +211,7 @@ def _check_prefix_labels(labels: Sequence[str], placed: Mapping[str, MapsOnImage
 
 def _check_comparable(placed: Mapping[str, MapsOnImage]) -> None:
     """Raise ValueError unless all captures divide the picture into the same cells."""
-    if len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
+    if len({(one.rows, one.columns, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError(
             "these captures divide the picture into different cells, so they cannot be compared cell by cell"
         )

@@ -79,7 +79,8 @@ def masks(
     chosen = {name: len(sizes) // 3 for name, sizes in tables.items()}
     first = {name: list(sizes.items())[chosen[name]] for name, sizes in tables.items()}
     document: MasksDocument = {
-        "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
+        "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks,
+        "rows": rows, "columns": columns,
         "axes": [QUERY, KEY], "state": {"roles": initial, "sizes": chosen, "locked_rows": [], "locked_columns": []},
     }  # fmt: skip
     static_figure = figures.mask_panels(
@@ -118,7 +119,7 @@ def mask(
     allowed = allowed.reshape(-1, *allowed.shape[-2:])[0]
     lab = masks({"the mask": allowed}, query_tokens, title, key_tokens=key_tokens)
     labels: Any = lab.document
-    return View(figures.mask(allowed, labels["rows"], labels["cols"], title), lab.document, lab.data)
+    return View(figures.mask(allowed, labels["rows"], labels["columns"], title), lab.document, lab.data)
 
 
 def _values(name: str, mask: MaskOrSizes) -> dict[Any, Bool[Tensor, "query key"]]:

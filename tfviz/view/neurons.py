@@ -100,16 +100,16 @@ def neurons(
             f"queries and keys take {takes:,.0f} bytes in a page, max_bytes is {max_bytes:,.0f}: give maps of fewer "
             "layers, AttentionMaps.from_capture(captured, words, sites='*.1.*'), a shorter text, or a larger max_bytes"
         )
-    rows, cols = ([str(word) for word in tokens] for tokens in (maps.query_tokens, maps.key_tokens))
+    rows, columns = ([str(word) for word in tokens] for tokens in (maps.query_tokens, maps.key_tokens))
     blobs = BlobStore()
     document: NeuronsDocument = {
-        "kind": "neurons", "title": title or "", "rows": rows, "cols": cols,
+        "kind": "neurons", "title": title or "", "rows": rows, "columns": columns,
         "layers": [_layer_document(one, blobs) for one in layers], "masks": blobs.masks,
         "state": {"layer": layer, "head": head, "query": query},
     }  # fmt: skip
     parts = HeadParts.from_layer(layers[layer], head)
     named = title or f"Layer {layer}, head {head}"
-    static_figure = figures.neurons(parts.query[query], parts.key, parts.weights(query), rows[query], cols, named)
+    static_figure = figures.neurons(parts.query[query], parts.key, parts.weights(query), rows[query], columns, named)
     return View(static_figure, document, blobs.data)
 
 

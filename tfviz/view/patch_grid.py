@@ -55,14 +55,14 @@ class PatchGrid:
 
 
 def find_grids(
-    rows: Sequence[str], cols: Sequence[str], size: Shape | None, shape: Shape | None
+    rows: Sequence[str], columns: Sequence[str], size: Shape | None, shape: Shape | None
 ) -> tuple[PatchGrid | None, PatchGrid | None]:
-    """Return the results of `find_grid` for the labels of the queries (rows) and of the keys (cols).
+    """Return the results of `find_grid` for the labels of the queries (rows) and of the keys (columns).
 
     If one axis is unlabelled, a label that repeats on the other axis is padding, not the image.
     """
-    runs = not (are_numbers(rows) or are_numbers(cols))
-    return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
+    runs = not (are_numbers(rows) or are_numbers(columns))
+    return find_grid(rows, size, shape, runs), find_grid(columns, size, shape, runs)
 
 
 def find_grid(tokens: Sequence[str], size: Shape | None, shape: Shape | None, runs: bool = True) -> PatchGrid | None:

@@ -124,7 +124,7 @@ class Axis:
     labels: Sequence[str] = ()
 
 
-Divider = tuple[Literal["rows", "cols"], int]
+Divider = tuple[Literal["rows", "columns"], int]
 QUERY, KEY = "query", "key"  # the names of the axes of attention
 NO_GROUP = "others"  # the name of points without a group
 
@@ -143,7 +143,7 @@ class Heatmap:
             blank, which differs from 0 and from masked.
         outlined: cells (row, column) to outline, such as a reference alignment.
         outlined_rows: rows to outline.
-        dividers: ("rows" or "cols", index) of each line to draw before a row or a column.
+        dividers: ("rows" or "columns", index) of each line to draw before a row or a column.
         pool_size: side of the square block of original cells that each value stands for.
         title: the title of the panel.
         numbered: whether to write its number into each cell.

@@ -86,7 +86,7 @@ def _position_heatmaps(name: str, table: Tensor, trained_length: int | None) -> 
     """Return the heatmaps of an encoding: its table and the cosines of its rows, or only its similarities."""
     values = check_finite(name, table).float().as_subclass(Tensor)
     row_dividers: list[Divider] = [("rows", trained_length)] if trained_length and trained_length < len(table) else []
-    dividers: list[Divider] = [*row_dividers, *(("cols", row) for _, row in row_dividers)]
+    dividers: list[Divider] = [*row_dividers, *(("columns", row) for _, row in row_dividers)]
     if isinstance(table, Similarity):
         return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=dividers, title="query and key")]
     position, dimension = Axis("position"), Axis("dimension")
@@ -154,10 +154,10 @@ def gates(
 def table_panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
     """Return the document of a heatmap of float32 numbers; masked cells become NaN."""
     axes = (heatmap.rows, heatmap.columns)
-    rows, cols = (labels_or_numbers(axis.labels, count) for axis, count in zip(axes, heatmap.values.shape))
+    rows, columns = (labels_or_numbers(axis.labels, count) for axis, count in zip(axes, heatmap.values.shape))
     values = heatmap.values if heatmap.allowed is None else heatmap.values.masked_fill(~heatmap.allowed, torch.nan)
     panel: TablePanel = {
-        "name": heatmap.title, "rows": rows, "cols": cols, "axes": [axis.name for axis in axes],
+        "name": heatmap.title, "rows": rows, "columns": columns, "axes": [axis.name for axis in axes],
         "data": blobs.add(values.contiguous().numpy().tobytes()), "scale": heatmap.scale.kind,
         "limit": heatmap.scale.limit,
     }  # fmt: skip

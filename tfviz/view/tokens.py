@@ -53,7 +53,7 @@ def tokens(
     scale = Scale("diverging" if bool((values < 0).any()) else "linear", largest)
     blobs = BlobStore()
     document: TokensDocument = {
-        "kind": "tokens", "title": title, "words": labels, "data": blobs.add(values.numpy().tobytes()),
+        "kind": "tokens", "title": title, "tokens": labels, "data": blobs.add(values.numpy().tobytes()),
         "scale": scale.kind, "limit": scale.limit, "unit": unit, "state": {"token": int(values.abs().argmax())},
     }  # fmt: skip
     return View(shaded_text(labels, values.numpy(), scale, title, unit), document, blobs.data)

@@ -43,7 +43,7 @@ class MasksDocument(TypedDict):
     Attributes:
         masks: packed as in `HeadsDocument`.
         rows: a label for each query.
-        cols: a label for each key.
+        columns: a label for each key.
         axes: names of rows and columns.
     """
 
@@ -52,7 +52,7 @@ class MasksDocument(TypedDict):
     predicates: list[Predicate]
     masks: list[ByteRange]
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     axes: list[str]
     state: MasksState
 
@@ -71,7 +71,7 @@ class TablePanel(TypedDict):
 
     name: str
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     axes: list[str]
     data: ByteRange
     scale: ScaleKind
@@ -130,7 +130,7 @@ class TokensDocument(TypedDict):
 
     kind: Literal["tokens"]
     title: str
-    words: list[str]
+    tokens: list[str]
     data: ByteRange
     scale: ScaleKind
     limit: float

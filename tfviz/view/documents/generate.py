@@ -48,8 +48,8 @@ def constants() -> dict[str, Any]:
         kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALE_RULES.items()
     }
     return {
-        "numbered": MAX_NUMBERED_CELLS,
-        "even_times": MIN_SCALE_EVEN_WEIGHTS,
+        "max_numbered_cells": MAX_NUMBERED_CELLS,
+        "min_scale_even_weights": MIN_SCALE_EVEN_WEIGHTS,
         "max_muted_number": MAX_MUTED_NUMBER,
         "max_inner_tick": MAX_INNER_TICK,
         "tick_factors": list(TICK_FACTORS),

@@ -5,7 +5,7 @@ from typing import Literal, NotRequired, TypedDict
 from tfviz.view.spec import Divider
 
 ByteRange = tuple[int, int]  # start and length in the bytes of a view's data
-HeadMode = Literal["sheet", "head", "lines", "words", "picture"]
+HeadMode = Literal["sheet", "head", "links", "words", "picture"]
 Arrangement = Literal["choose", "compare", "steps"]
 
 
@@ -14,11 +14,11 @@ class TokenGroups(TypedDict):
 
     Attributes:
         rows: [query].
-        cols: [key].
+        columns: [key].
     """
 
     rows: list[int]
-    cols: list[int]
+    columns: list[int]
 
 
 class Patches(TypedDict):
@@ -39,7 +39,7 @@ class PatchSides(TypedDict):
     """The patch grids of the query axis and the key axis; null for an axis that is not on the picture."""
 
     rows: Patches | None
-    cols: Patches | None
+    columns: Patches | None
 
 
 class StoredWeight(TypedDict):
@@ -48,14 +48,14 @@ class StoredWeight(TypedDict):
     Attributes:
         dtype: the dtype for computations.
         stored: the dtype in the data.
-        at: the byte range of the numbers.
+        byte_range: the byte range of the numbers.
         scale: the byte range of the float32 scales by which int8 numbers are multiplied, one for each row.
     """
 
     shape: list[int]
     dtype: Literal["float32"]
     stored: Literal["float16", "int8"]
-    at: ByteRange
+    byte_range: ByteRange
     scale: NotRequired[ByteRange]
 
 
@@ -73,16 +73,29 @@ class QueriesAndKeys(TypedDict):
     key: list[StoredWeight]
 
 
+class HeadCodes(TypedDict):
+    """A head's codes in the data, deflated; each is 255 times the square root of a weight.
+
+    Attributes:
+        offset: where they begin, in bytes.
+        length: their deflated size, in bytes.
+        pool_size: the side, in cells, of the square that each code stands for.
+    """
+
+    offset: int
+    length: int
+    pool_size: int
+
+
 class MapsPart(TypedDict):
     """The attention maps of one capture.
 
     Attributes:
         rows: a label for each query.
-        cols: a label for each key.
+        columns: a label for each key.
         sites: the site of each layer.
         groups: the grouping of tokens into words; null if each token is a word.
-        weights: for each head, layer by layer: start and length of its deflated codes (255 times the square root of a
-            weight), and the side, in cells, of the square that each code stands for.
+        head_codes: the codes of each head, layer by layer.
         masks: the index of each head's mask in the document; null: there are no masks.
         key_ranges: the index of each head's key ranges in the document; null: there are masks instead.
         computed: the queries and keys of each layer, if the page computes the weights; null: their maps are stored.
@@ -93,12 +106,12 @@ class MapsPart(TypedDict):
 
     name: str
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     sites: list[str]
     layers: int
     heads: int
     groups: TokenGroups | None
-    weights: list[tuple[int, int, int]]
+    head_codes: list[HeadCodes]
     masks: list[int | None] | None
     key_ranges: list[int | None] | None
     computed: NotRequired[list[QueriesAndKeys] | None]

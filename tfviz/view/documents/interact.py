@@ -62,7 +62,7 @@ class TableAxes(TypedDict):
     """
 
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     flat: bool
     axes: NotRequired[list[str]]
 
@@ -135,7 +135,7 @@ class ResultSpec(TypedDict):
     Attributes:
         result: the name of the result.
         rows: labels of the rows, or the name of the control that provides them.
-        cols: labels of the columns, or the name of the control that provides them.
+        columns: labels of the columns, or the name of the control that provides them.
         scale: the scale of the colours; null: linear, or diverging if a number is below 0.
         limit: the end of the scale; null: the next round number.
         min_limit: the smallest possible end of the scale.
@@ -157,7 +157,7 @@ class ResultSpec(TypedDict):
     kind: DrawingKind
     title: str
     rows: str | list[str]
-    cols: str | list[str]
+    columns: str | list[str]
     scale: ScaleKind | None
     limit: float | None
     min_limit: float
@@ -180,12 +180,12 @@ class StoredResult(TypedDict):
 
     Attributes:
         dtype: the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8.
-        at: the byte range of its numbers in the data.
+        byte_range: the byte range of its numbers in the data.
     """
 
     shape: list[int]
     dtype: Literal["float32", "int64", "bool"]
-    at: ByteRange
+    byte_range: ByteRange
 
 
 class InteractState(TypedDict):

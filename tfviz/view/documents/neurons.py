@@ -38,7 +38,7 @@ class NeuronsDocument(TypedDict):
 
     Attributes:
         rows: a label for each query.
-        cols: a label for each key.
+        columns: a label for each key.
         layers: the layers, which have the same number of heads.
         masks: packed as in `HeadsDocument`.
     """
@@ -46,7 +46,7 @@ class NeuronsDocument(TypedDict):
     kind: Literal["neurons"]
     title: str
     rows: list[str]
-    cols: list[str]
+    columns: list[str]
     layers: list[NeuronsLayer]
     masks: list[ByteRange]
     state: NeuronsState

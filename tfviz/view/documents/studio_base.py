@@ -30,12 +30,12 @@ class StudioState(HeadsState):
     """The choices of the reader of a studio, besides those of heads.
 
     Attributes:
-        off: heads that are switched off, [site, head].
+        ablated_heads: heads that are switched off, [site, head].
         head_map_open: whether the map of the chosen head is shown in full.
         head_importance: whether each map has a bar below it, of what the answer loses without its head.
     """
 
-    off: list[list[Any]]
+    ablated_heads: list[list[Any]]
     head_map_open: bool
     head_importance: bool
 

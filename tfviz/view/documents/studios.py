@@ -129,14 +129,14 @@ class ClassifyImageDocument(StudioBase):
         labels: names of the classes, in the order of the logits.
         image: the picture that is drawn.
         patches: the grid that the tokens form on the picture.
-        words: a label for each token.
+        tokens: a label for each token.
     """
 
     kind: Literal["classify-image"]
     labels: list[str]
     image: ImageSpec
     patches: Patches
-    words: list[str]
+    tokens: list[str]
     state: ClassifyImageState
 
 

@@ -28,7 +28,7 @@ MAX_HEADS = 7
 PANELS_PER_ROW = 5
 PANEL_WIDTH_INCHES = 1.9
 MAX_HEIGHT_RATIO = 2.5  # height of a panel, relative to its width
-Side = Literal["rows", "cols"]
+Side = Literal["rows", "columns"]
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,13 @@ class MapsOnImage:
     Attributes:
         maps: the maps, with a label for each patch.
         rows: the grid of patches that the queries form; None: the queries are not patches.
-        cols: the grid of patches that the keys form; None: the keys are not patches.
+        columns: the grid of patches that the keys form; None: the keys are not patches.
         has_class_token: whether the tokens before the patches are a class token and registers, not text.
     """
 
     maps: AttentionMaps
     rows: PatchGrid | None
-    cols: PatchGrid | None
+    columns: PatchGrid | None
     has_class_token: bool = False
 
     @classmethod
@@ -68,8 +68,8 @@ class MapsOnImage:
         Raises:
             ValueError: neither queries nor keys are patches.
         """
-        rows, cols = find_grids(maps.query_tokens, maps.key_tokens, size, shape)
-        if not rows and not cols:
+        rows, columns = find_grids(maps.query_tokens, maps.key_tokens, size, shape)
+        if not rows and not columns:
             *_, queries, keys = maps.shape
             cells = "no grid" if shape is None else f"no {shape[0]} x {shape[1]} cells"
             raise ValueError(
@@ -78,19 +78,20 @@ class MapsOnImage:
             )
         tokens = [
             grid.token_names(own, names) if grid else own
-            for grid, own in ((rows, maps.query_tokens), (cols, maps.key_tokens))
+            for grid, own in ((rows, maps.query_tokens), (columns, maps.key_tokens))
         ]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, tokens[0], tokens[1], **more), rows, cols, are_numbers(maps.query_tokens))
+        placed = AttentionMaps(maps.layers, tokens[0], tokens[1], **more)
+        return cls(placed, rows, columns, are_numbers(maps.query_tokens))
 
     @property
     def grids(self) -> list[PatchGrid]:
-        return [grid for grid in (self.rows, self.cols) if grid]
+        return [grid for grid in (self.rows, self.columns) if grid]
 
     @property
     def side(self) -> Side:
         """The axis whose tokens can be selected: the keys if only the queries are patches, otherwise the queries."""
-        return "cols" if self.rows and not self.cols else "rows"
+        return "columns" if self.rows and not self.columns else "rows"
 
     @property
     def selectable_tokens(self) -> list[str]:
@@ -138,8 +139,8 @@ class MapsOnImage:
         return drawn[0], drawn[1], float(weights.max())
 
     def _grid(self, side: Side) -> PatchGrid:
-        """Return the grid of patches on the opposite axis: that of the keys for "rows", of the queries for "cols"."""
-        found = self.cols if side == "rows" else self.rows
+        """Return the grid of patches on the opposite axis: of the keys for "rows", of the queries for "columns"."""
+        found = self.columns if side == "rows" else self.rows
         assert found is not None
         return found
 

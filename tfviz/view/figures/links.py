@@ -71,13 +71,13 @@ def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query
 def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, min_weight: float) -> LineCollection:
     """Return a line for each weight of at least `min_weight`, the largest on top, moved down by `shift` of a row."""
     values = weights.numpy()
-    rows, cols = numpy.nonzero(_is_drawn(values, min_weight))
-    order = numpy.argsort(values[rows, cols], kind="stable")
-    rows, cols = rows[order], cols[order]
-    shown = values[rows, cols]
+    rows, columns = numpy.nonzero(_is_drawn(values, min_weight))
+    order = numpy.argsort(values[rows, columns], kind="stable")
+    rows, columns = rows[order], columns[order]
+    shown = values[rows, columns]
     colours = numpy.tile(to_rgba(f"C{head % 8}"), (len(shown), 1))
     colours[:, 3] = numpy.sqrt(shown).clip(0, 1)
-    ends = [[(0, row + shift), (1, col + shift)] for row, col in zip(rows, cols)]
+    ends = [[(0, row + shift), (1, col + shift)] for row, col in zip(rows, columns)]
     stroke = STROKES[head // 8 % len(STROKES)]
     return LineCollection(ends, colors=colours, linewidths=0.5 + 3.5 * shown, linestyles=stroke, clip_on=False)
 
@@ -87,11 +87,11 @@ def _is_drawn(values: numpy.ndarray, min_weight: float) -> numpy.ndarray:
     return (values >= min_weight) & (values > 0)
 
 
-def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], height: int) -> None:
+def _columns(axes: Axes, rows: Sequence[str], columns: Sequence[str], height: int) -> None:
     """Write the tokens of the queries on the left and of the keys on the right, and how many are omitted."""
     for side, tokens, name, where, align in (
         (axes, rows, "query", (0, 1), "right"),
-        (axes.twinx(), cols, "key", (1, 1), "left"),
+        (axes.twinx(), columns, "key", (1, 1), "left"),
     ):
         more = [f"… {len(tokens) - MAX_AXIS_LABELS} more"] if len(tokens) > MAX_AXIS_LABELS else []
         shown = [*tick_labels(tokens[:MAX_AXIS_LABELS]), *more]

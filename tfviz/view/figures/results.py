@@ -147,7 +147,7 @@ def _style_bar_axes(axes: Axes, panel: ResultPanel, signed: bool) -> None:
 
 def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
     table = numpy.atleast_2d(panel.numbers)
-    cols = panel.column_labels(table.shape[1])
+    columns = panel.column_labels(table.shape[1])
     names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.drawing.rows else [""]
     for at, series in enumerate(table):
         covers = any(_coincide(series, earlier, numpy.nanmax(numpy.abs(table), initial=0.0)) for earlier in table[:at])
@@ -157,8 +157,8 @@ def _draw_lines(axes: Axes, panel: ResultPanel) -> None:
         axes.set_ylim(bottom=0)
     if len(table) <= 8 and any(names):
         _write_line_names(axes, [shorten(drawable(name), 18) for name in names], table)
-    names = tick_labels(cols)
-    most = len(cols) if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else max(2, 40 / (1.5 + max(map(len, names))))
+    names = tick_labels(columns)
+    most = len(columns) if _steps_width(panel) <= MAX_NAMED_STEPS_INCHES else max(2, 40 / (1.5 + max(map(len, names))))
     shown = ticks(names, most)
     axes.set_xticks(list(shown), list(shown.values()))
     vertical, horizontal = panel.drawing.axes
@@ -251,14 +251,14 @@ def _draw_number(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _grid_size(panel: ResultPanel) -> tuple[float, float]:
-    rows, cols = panel.values.shape
+    rows, columns = panel.values.shape
     named = [0.16 * bool(name) for name in panel.drawing.axes]
-    is_small = is_numbered(rows, cols)
-    cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, cols)))
+    is_small = is_numbered(rows, columns)
+    cell = NUMBER_CELL_INCHES if is_small else min(0.25, max(0.02, 4.0 / max(rows, columns)))
     labels = 0.075 * max(map(len, tick_labels(panel.row_labels(rows))), default=1)
-    above = 0.075 * max(map(len, tick_labels(panel.column_labels(cols))), default=1)
+    above = 0.075 * max(map(len, tick_labels(panel.column_labels(columns))), default=1)
     above = 0.15 if above < 0.12 or (is_small and above <= 0.075 * MAX_LEVEL_LENGTH) else above
-    width = min(7.0, max(0.9, cell * cols)) + labels + (0.2 if is_small or panel.drawing.ends != NO_NAMES else 0.7)
+    width = min(7.0, max(0.9, cell * columns)) + labels + (0.2 if is_small or panel.drawing.ends != NO_NAMES else 0.7)
     height = min(6.0, max(0.5, cell * NUMBER_CELL_ASPECT * rows if is_small else cell * rows)) + above + 0.35
     return width + named[0], height + named[1]
 
@@ -291,8 +291,8 @@ def _bars_width(panel: ResultPanel) -> float:
 
 
 def _grid_aspect_ratio(panel: ResultPanel) -> float:
-    rows, cols = panel.values.shape
-    return min(6.0, max(0.15, rows / cols * (NUMBER_CELL_ASPECT if is_numbered(rows, cols) else 1)))
+    rows, columns = panel.values.shape
+    return min(6.0, max(0.15, rows / columns * (NUMBER_CELL_ASPECT if is_numbered(rows, columns) else 1)))
 
 
 NUMBER_CELL_ASPECT = 0.8  # height divided by width of a cell with its number

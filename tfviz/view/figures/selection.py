@@ -74,7 +74,7 @@ def check_divider(divider: int | None, keys: int) -> list[Divider]:
     """
     if divider is not None and not 0 < divider < keys:
         raise ValueError(f"divider is {divider}; it must be the index of a key, from 1 to {keys - 1}")
-    return [] if divider is None else [("cols", divider)]
+    return [] if divider is None else [("columns", divider)]
 
 
 def head_and_mask(

@@ -117,7 +117,7 @@ class Table(Control[CellTable]):
         return table[0] if self.spec["flat"] else table
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
-        return self.spec["cols"] if self.spec["flat"] else self.spec["rows"], self.spec["cols"]
+        return self.spec["columns"] if self.spec["flat"] else self.spec["rows"], self.spec["columns"]
 
 
 class Cells(Table[CellsSpec]):
@@ -136,7 +136,7 @@ class Switches(Table[SwitchesSpec]):
 
     def text(self, value: list[list[bool]]) -> str:
         if self.spec["flat"]:
-            return ", ".join(word for word, on in zip(self.spec["cols"], value[0]) if on) or "none"
+            return ", ".join(word for word, on in zip(self.spec["columns"], value[0]) if on) or "none"
         return f"{sum(map(sum, value))} of {len(value) * len(value[0])} on"
 
 

@@ -85,21 +85,17 @@ def _to_document(drawing: Drawing) -> dict[str, Any]:
     """Return the fields of a drawing as plain values, without those that are optional and have their defaults."""
     document = {}
     for field in fields(drawing):
-        key, value = _document_key(field.name), getattr(drawing, field.name)
-        if key in ResultSpec.__required_keys__ or value != field.default:
-            document[key] = _as_lists(value)
+        value = getattr(drawing, field.name)
+        if field.name in ResultSpec.__required_keys__ or value != field.default:
+            document[field.name] = _as_lists(value)
     return document
 
 
 def _from_document(spec: ResultSpec) -> Drawing:
     """Return the drawing whose fields a document holds."""
-    keys = {field.name: _document_key(field.name) for field in fields(Drawing)}
     values: Mapping[str, Any] = spec
-    return Drawing(**{name: _as_tuples(values[key]) for name, key in keys.items() if key in values})
-
-
-def _document_key(name: str) -> str:
-    return "cols" if name == "columns" else name
+    names = [field.name for field in fields(Drawing) if field.name in values]
+    return Drawing(**{name: _as_tuples(values[name]) for name in names})
 
 
 def _as_lists(value: Any) -> Any:
@@ -120,16 +116,16 @@ def _axis_names(
     Without labels, the rows of grids and bars take those of the only control that has the same number of labels. So do
     the columns of a square grid with more than two columns.
     """
-    rows, cols = drawing.rows, drawing.columns
+    rows, columns = drawing.rows, drawing.columns
     if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:
-        return rows, cols
+        return rows, columns
     count = shape[-1] if drawing.kind == "bars" else shape[-2]
     labels = {name: control.labels(control.start) for name, control in controls.items()}
     fitting = [name for name, (down, across) in labels.items() if down == across and len(down) == count > 1]
     if len(fitting) != 1:
-        return rows, cols
+        return rows, columns
     square = drawing.kind == "grid" and shape[-1] == count > 2
-    return fitting[0], cols or (fitting[0] if square else cols)
+    return fitting[0], columns or (fitting[0] if square else columns)
 
 
 def _check_values(name: str, values: Tensor) -> None:

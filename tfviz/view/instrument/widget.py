@@ -107,6 +107,6 @@ def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult]
             kind, stored = "int64", tensor.int()
             if not torch.equal(stored.long(), tensor.long()):
                 raise ValueError(f"{name} holds integers past 32 bits, which a page does not show; return floats")
-        at = blobs.add(stored.contiguous().numpy().tobytes())
-        packed[name] = {"shape": list(tensor.shape), "dtype": kind, "at": at}
+        byte_range = blobs.add(stored.contiguous().numpy().tobytes())
+        packed[name] = {"shape": list(tensor.shape), "dtype": kind, "byte_range": byte_range}
     return packed, blobs

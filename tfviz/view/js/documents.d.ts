@@ -1,10 +1,10 @@
 // The documents of views, written by `python -m tfviz.view.documents.generate`.
 
-export type Divider = ["rows" | "cols", number];
+export type Divider = ["rows" | "columns", number];
 
 export type ByteRange = [number, number];
 
-export type HeadMode = "sheet" | "head" | "lines" | "words" | "picture";
+export type HeadMode = "sheet" | "head" | "links" | "words" | "picture";
 
 export type Arrangement = "choose" | "compare" | "steps";
 
@@ -25,7 +25,7 @@ export interface TokenGroups {
   /** [query]. */
   rows: number[];
   /** [key]. */
-  cols: number[];
+  columns: number[];
 }
 
 /** The grid of patches that the tokens of an axis form on a picture. */
@@ -41,7 +41,7 @@ export interface Patches {
 /** The patch grids of the query axis and the key axis; null for an axis that is not on the picture. */
 export interface PatchSides {
   rows: Patches | null;
-  cols: Patches | null;
+  columns: Patches | null;
 }
 
 /** A tensor in the data, compressed by zlib: float16, or int8 with a scale for each row. */
@@ -52,7 +52,7 @@ export interface StoredWeight {
   /** the dtype in the data. */
   stored: "float16" | "int8";
   /** the byte range of the numbers. */
-  at: ByteRange;
+  byte_range: ByteRange;
   /** the byte range of the float32 scales by which int8 numbers are multiplied, one for each row. */
   scale?: ByteRange;
 }
@@ -67,21 +67,31 @@ export interface QueriesAndKeys {
   key: StoredWeight[];
 }
 
+/** A head's codes in the data, deflated; each is 255 times the square root of a weight. */
+export interface HeadCodes {
+  /** where they begin, in bytes. */
+  offset: number;
+  /** their deflated size, in bytes. */
+  length: number;
+  /** the side, in cells, of the square that each code stands for. */
+  pool_size: number;
+}
+
 /** The attention maps of one capture. */
 export interface MapsPart {
   name: string;
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** the site of each layer. */
   sites: string[];
   layers: number;
   heads: number;
   /** the grouping of tokens into words; null if each token is a word. */
   groups: TokenGroups | null;
-  /** for each head, layer by layer: start and length of its deflated codes (255 times the square root of a weight), and the side, in cells, of the square that each code stands for. */
-  weights: [number, number, number][];
+  /** the codes of each head, layer by layer. */
+  head_codes: HeadCodes[];
   /** the index of each head's mask in the document; null: there are no masks. */
   masks: (number | null)[] | null;
   /** the index of each head's key ranges in the document; null: there are masks instead. */
@@ -194,7 +204,7 @@ export interface MasksDocument {
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** names of rows and columns. */
   axes: string[];
   state: MasksState;
@@ -204,7 +214,7 @@ export interface MasksDocument {
 export interface TablePanel {
   name: string;
   rows: string[];
-  cols: string[];
+  columns: string[];
   /** names of rows and columns. */
   axes: string[];
   /** float32, [row, column]; NaN for a cell without a number. */
@@ -255,7 +265,7 @@ export interface TokensState {
 export interface TokensDocument {
   kind: "tokens";
   title: string;
-  words: string[];
+  tokens: string[];
   /** float32, [token]. */
   data: ByteRange;
   scale: ScaleKind;
@@ -333,7 +343,7 @@ export interface NeuronsDocument {
   /** a label for each query. */
   rows: string[];
   /** a label for each key. */
-  cols: string[];
+  columns: string[];
   /** the layers, which have the same number of heads. */
   layers: NeuronsLayer[];
   /** packed as in `HeadsDocument`. */
@@ -379,7 +389,7 @@ export interface PointsSpec {
 /** The axes of an editable table. */
 export interface TableAxes {
   rows: string[];
-  cols: string[];
+  columns: string[];
   /** whether the function takes the single row as a tensor [column]. */
   flat: boolean;
   /** names of the rows and of the columns. */
@@ -389,7 +399,7 @@ export interface TableAxes {
 /** A table of numbers to edit. */
 export interface CellsSpec {
   rows: string[];
-  cols: string[];
+  columns: string[];
   flat: boolean;
   axes?: string[];
   kind: "cells";
@@ -404,7 +414,7 @@ export interface CellsSpec {
 /** A table of switches. */
 export interface SwitchesSpec {
   rows: string[];
-  cols: string[];
+  columns: string[];
   flat: boolean;
   axes?: string[];
   kind: "switches";
@@ -446,7 +456,7 @@ export interface ResultSpec {
   /** labels of the rows, or the name of the control that provides them. */
   rows: string | string[];
   /** labels of the columns, or the name of the control that provides them. */
-  cols: string | string[];
+  columns: string | string[];
   /** the scale of the colours; null: linear, or diverging if a number is below 0. */
   scale: ScaleKind | null;
   /** the end of the scale; null: the next round number. */
@@ -485,7 +495,7 @@ export interface StoredResult {
   /** the dtype of the result; in the data, "int64" is stored as int32 and "bool" as uint8. */
   dtype: "float32" | "int64" | "bool";
   /** the byte range of its numbers in the data. */
-  at: ByteRange;
+  byte_range: ByteRange;
 }
 
 /** The current value of each control, by argument name. */
@@ -550,7 +560,7 @@ export interface StudioState {
   max_links: number;
   direction: "from" | "to";
   /** heads that are switched off, [site, head]. */
-  off: any[][];
+  ablated_heads: any[][];
   /** whether the map of the chosen head is shown in full. */
   head_map_open: boolean;
   /** whether each map has a bar below it, of what the answer loses without its head. */
@@ -586,7 +596,7 @@ export interface WriteState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   prompt: string;
@@ -633,7 +643,7 @@ export interface PatchState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   clean: string;
@@ -685,7 +695,7 @@ export interface ClassifyState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   text: string;
@@ -729,7 +739,7 @@ export interface ClassifyImageState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   /** indices of the hidden patches, row by row from the upper left. */
@@ -755,7 +765,7 @@ export interface ClassifyImageDocument {
   /** the grid that the tokens form on the picture. */
   patches: Patches;
   /** a label for each token. */
-  words: string[];
+  tokens: string[];
   state: ClassifyImageState;
 }
 
@@ -775,7 +785,7 @@ export interface FillState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   text: string;
@@ -817,7 +827,7 @@ export interface TranslateState {
   min_weight: number;
   max_links: number;
   direction: "from" | "to";
-  off: any[][];
+  ablated_heads: any[][];
   head_map_open: boolean;
   head_importance: boolean;
   sentence: string;

@@ -1,7 +1,7 @@
 // Types that modules share, for JSDoc.
 
 import type { ByteRange } from "./documents.js";
-import type { Machine } from "./engine/machine.js";
+import type { Interpreter } from "./engine/interpreter.js";
 
 // The engine, and programs as `tfviz/portable` writes them.
 
@@ -21,20 +21,27 @@ export interface Tensor<D extends Dtype = Dtype> {
 }
 
 /** An operation of aten, with all arguments of its schema in order; it returns a tensor, or several. */
-export type Operation = (machine: Machine, ...args: any[]) => any;
+export type Operation = (interpreter: Interpreter, ...args: any[]) => any;
 
 /** A weight as it travels; int8 has a scale for each row. */
 export interface WeightSpec {
   shape: number[];
   dtype: Dtype;
   stored: "float32" | "float16" | "int8" | "int32" | "bool";
-  at: ByteRange;
+  byte_range: ByteRange;
   scale?: ByteRange | null;
 }
 
 /** An argument of an operation: a value by its number, a size, or a float that JSON lacks, beside plain values. */
 export type Argument =
-  null | boolean | number | string | Argument[] | { t: number } | { s: Size } | { f: "inf" | "-inf" | "nan" };
+  | null
+  | boolean
+  | number
+  | string
+  | Argument[]
+  | { value: number }
+  | { size: Size }
+  | { float: "inf" | "-inf" | "nan" };
 
 export interface ProgramNode {
   op: string;
@@ -42,7 +49,7 @@ export interface ProgramNode {
   out: Size[][];
   dtype: Dtype[];
   /** The site of the attention that this step is. */
-  pattern?: string;
+  site?: string;
 }
 
 /** A program; its values are numbered: inputs, weights, then the results of the nodes in order. */
@@ -50,7 +57,7 @@ export interface ProgramSpec {
   inputs: { name: string; shape: (number | string)[]; dtype: Dtype }[];
   weights: WeightSpec[];
   nodes: ProgramNode[];
-  outputs: { name: string; t: number }[];
+  outputs: { name: string; value: number }[];
   lengths: Record<string, [min: number, max: number | null]>;
 }
 
@@ -82,9 +89,9 @@ export type Lengths = Record<string, number>;
 export interface Edit {
   site: string;
   head?: number | null;
-  do: "zero" | "uniform" | "hide" | "pin";
+  kind: "zero" | "uniform" | "hide" | "pin";
   cells?: [query: number | null, key: number | null][];
-  to?: number;
+  weight?: number;
 }
 
 /** The factory in an engine's bundle; its `serve` attaches the engine to a worker, or to the page. */
@@ -213,7 +220,7 @@ export interface LineStyle {
 }
 
 /** Queries or keys. */
-export type Side = "rows" | "cols";
+export type Side = "rows" | "columns";
 
 /** The numbers of one heatmap, all of them or in parts of different resolution. */
 export type AnyGrid = import("./base/grid.js").Grid | import("./base/tiled-grid.js").TiledGrid;
@@ -232,7 +239,7 @@ export interface GridPanel<G = AnyGrid> {
 /** A range of rows and columns of a head, in blocks of cells. */
 export interface Range {
   rows: [from: number, to: number];
-  cols: [from: number, to: number];
+  columns: [from: number, to: number];
   poolSize: number;
 }
 
@@ -246,7 +253,7 @@ export interface Choices<State> {
 /** The rows and columns that a reader has locked. */
 export interface Locked {
   rows: number[];
-  cols: number[];
+  columns: number[];
 }
 
 /** What a view calls back when the reader points, locks or leaves. */

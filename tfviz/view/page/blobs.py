@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.look import AttentionMaps, LazyAttention
 from tfviz.look.key_ranges import KeyRanges
-from tfviz.view.documents.heads import ByteRange
+from tfviz.view.documents.heads import ByteRange, HeadCodes
 
 ZLIB_LEVEL = 6
 BASE64_RATIO = 4 / 3  # characters per byte
@@ -40,6 +40,11 @@ class BlobStore:
         self.pieces += [piece, bytes(-len(piece) % 3)]
         self.size += len(piece) + -len(piece) % 3
         return start, len(piece)
+
+    def add_head(self, codes: bytes, pool_size: int) -> HeadCodes:
+        """Append a head's deflated codes, each for a square of `pool_size` by `pool_size` cells."""
+        offset, length = self.add(codes)
+        return {"offset": offset, "length": length, "pool_size": pool_size}
 
     def mask_index(self, allowed: Tensor) -> int:
         """Return the index of a mask [query, key], stored once, with one bit per cell, most significant bit first."""

@@ -112,7 +112,7 @@ def heads_document(
     }
     if unit != WEIGHT:
         document["unit"] = unit
-    lines: list[Divider] = [] if divider is None else [("cols", index(divider))]
+    lines: list[Divider] = [] if divider is None else [("columns", index(divider))]
     lines += [("rows", at) for row in rows for at in (row, row + 1)]
     if lines:
         document["dividers"] = lines

@@ -22,7 +22,7 @@ with extra("lessons"):
 
 INDEX_TRAIT = traitlets.Int(min=0)
 INDEX_HELP, INDICES_HELP = "an integer from 0 on", "a list of places, integers from 0 on"
-DISPLAY_MODES = ("sheet", "head", "lines", "words")
+DISPLAY_MODES = ("sheet", "head", "links", "words")
 HIDE_CHOICES = ("nothing", "first", "separators", "sinks", "chosen")
 ON_DEMAND_NOTE = "Heads come in full as you open them; the sheet shows them in blocks."
 
@@ -36,7 +36,7 @@ class LiveView(KernelWidget):
 
     Args:
         maps: the attention maps of one capture, or of several by name.
-        mode: the mode of display: "sheet", "head", "lines" or "words".
+        mode: the mode of display: "sheet", "head", "links" or "words".
         arrange: how several captures are arranged: "choose" one from a menu, "compare" two, or "steps" of a slider.
         title: heading of the view; None: a description of its content.
         max_bytes: maximum size of the data sent at first as base64, in bytes.
@@ -114,9 +114,9 @@ class LiveView(KernelWidget):
         layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
         if not self.document["parts"][request["part"]]["key_ranges"]:
             return deflated(maps.as_uint8(layer, head), maps.allowed(layer, head), level=1)
-        rows, cols = (_range(request, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
+        rows, columns = (_range(request, name, count) for name, count in zip(("rows", "columns"), maps.shape[2:]))
         pool_size = max(1, _index(request, "pool_size", max(maps.shape[2:]) + 1))
-        return deflated(quantize(maps.max_pool(layer, head, rows, cols, pool_size).clamp(0, 1)), None, level=1)
+        return deflated(quantize(maps.max_pool(layer, head, rows, columns, pool_size).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
         """Return the current state as a view that needs no kernel, to be saved or embedded in a page."""
@@ -128,7 +128,7 @@ class LiveView(KernelWidget):
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> StaticFigure:
         """Return the static picture of the current mode; in the mode "sheet", the picture of all heads."""
-        if self.mode == "lines":
+        if self.mode == "links":
             selected = [head for at, head in self.selected_heads if at == layer and head < maps.shape[1]]
             return links.links(maps, layer, selected or [head], min_weight=self.min_weight)
         if self.mode == "words":

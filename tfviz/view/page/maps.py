@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfviz.look import AttentionMaps
-from tfviz.view.documents.heads import MapsPart
+from tfviz.view.documents.heads import HeadCodes, MapsPart
 
 
 def maps_part(
     name: str,
     maps: AttentionMaps,
-    weights: list[tuple[int, int, int]],
+    head_codes: list[HeadCodes],
     masks: list[int | None] | None = None,
     key_ranges: list[int | None] | None = None,
 ) -> MapsPart:
@@ -20,19 +20,18 @@ def maps_part(
     Args:
         name: the name of the capture.
         maps: the attention maps.
-        weights: for each head, layer by layer, (start, size, block): the byte range of its codes, and the side of the
-            squares of cells that one code stands for.
+        head_codes: the codes of each head in the data, layer by layer.
         masks: for each head, the index of its mask in the document, None if it has none; None: there are no masks.
         key_ranges: the same for key ranges.
     """
     layers, heads, *_ = maps.shape
-    rows, cols = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
-    in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
+    rows, columns = token_groups(maps.query_tokens), token_groups(maps.key_tokens)
+    in_pieces = len(set(rows)) < len(rows) or len(set(columns)) < len(columns)
     return {
-        "name": str(name), "rows": maps.query_tokens, "cols": maps.key_tokens, "sites": maps.sites,
+        "name": str(name), "rows": maps.query_tokens, "columns": maps.key_tokens, "sites": maps.sites,
         "layers": layers, "heads": heads,
-        "groups": {"rows": rows, "cols": cols} if in_pieces else None, "weights": weights, "masks": masks,
-        "key_ranges": key_ranges,
+        "groups": {"rows": rows, "columns": columns} if in_pieces else None, "head_codes": head_codes,
+        "masks": masks, "key_ranges": key_ranges,
     }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from tfviz.look import AttentionMaps
 from tfviz.look.map_arguments import memory_view
 from tfviz.shapes import UInt8
-from tfviz.view.documents.heads import MapsPart
+from tfviz.view.documents.heads import HeadCodes, MapsPart
 from tfviz.view.figures.formatting import format_number
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
@@ -126,7 +126,7 @@ def _pack_part(
 ) -> MapsPart | None:
     """Pack one capture into `blobs`; return None as soon as the total size exceeds `max_bytes`."""
     layers, heads, *_ = maps.shape
-    weights: list[tuple[int, int, int]] = []
+    head_codes: list[HeadCodes] = []
     masks: list[int | None] = []
     indices: dict[tuple[object, ...], int] = {}
     for layer in range(layers):
@@ -134,19 +134,19 @@ def _pack_part(
             allowed = maps.allowed(layer, head)
             masks.append(None if allowed is None else _mask_index(blobs, allowed, indices, maps.mask is not None))
             if pool_size > 1 and (layer, head) != exact_head:
-                weights.append((*blobs.add(deflated(maps.as_uint8(layer, head, pool_size), None)), pool_size))
+                head_codes.append(blobs.add_head(deflated(maps.as_uint8(layer, head, pool_size), None), pool_size))
             else:
                 key = (name, layer, head)
                 exact[key] = exact.get(key) or deflated(maps.as_uint8(layer, head), allowed)
-                weights.append((*blobs.add(exact[key]), 1))
-            done = len(weights) / (layers * heads)
+                head_codes.append(blobs.add_head(exact[key], 1))
+            done = len(head_codes) / (layers * heads)
             likely = (
-                blobs.size / done if pool_size == 1 and len(weights) >= SAMPLED_HEADS else 0
+                blobs.size / done if pool_size == 1 and len(head_codes) >= SAMPLED_HEADS else 0
             )  # estimate of all heads
             if blobs.size * BASE64_RATIO > max_bytes or likely * BASE64_RATIO > 2 * max_bytes:
                 return None
     forbids = any(number is not None for number in masks)
-    part = maps_part(name, maps, weights, masks if forbids else None)
+    part = maps_part(name, maps, head_codes, masks if forbids else None)
     if pool_size == 1 and (values := _numbered_values(maps)) is not None:
         part["values"] = blobs.add(zlib.compress(values.numpy().tobytes(), ZLIB_LEVEL))
     return part
@@ -178,8 +178,8 @@ def _mask_index(blobs: BlobStore, allowed: Tensor, indices: dict[tuple[object, .
 
 
 def _omitted(parts: Sequence[MapsPart], pool_size: int, max_bytes: float) -> str:
-    exact = sum(piece[2] == 1 for part in parts for piece in part["weights"])
-    total = sum(len(part["weights"]) for part in parts)
+    exact = sum(codes["pool_size"] == 1 for part in parts for codes in part["head_codes"])
+    total = sum(len(part["head_codes"]) for part in parts)
     return (
         f"{exact} of {total} heads {'is' if exact == 1 else 'are'} stored exactly, the others as the largest weight of "
         f"each {pool_size} × {pool_size} cells: all would take more than the view's limit of "

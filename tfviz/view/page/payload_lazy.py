@@ -62,7 +62,7 @@ class Quantized(NamedTuple):
             "shape": list(self.numbers.shape),
             "dtype": "float32",
             "stored": "float16" if self.scale is None else "int8",
-            "at": blobs.add(_huffman(self.numbers)),
+            "byte_range": blobs.add(_huffman(self.numbers)),
         }
         if self.scale is not None:
             document["scale"] = blobs.add(_huffman(self.scale))
@@ -123,10 +123,10 @@ def _parts(
     """Return the parts of the document, after storing the downsampled heads `pooled` in `blobs`."""
     parts = []
     for name, one in maps.items():
-        weights = [(*blobs.add(head), pool_size) for head in pooled[name]]
+        head_codes = [blobs.add_head(head, pool_size) for head in pooled[name]]
         heads = itertools.product(range(one.shape[0]), range(one.shape[1]))
         key_ranges = [blobs.key_ranges_index(one, layer, head) for layer, head in heads]
-        parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
+        parts.append(maps_part(name, one, head_codes, key_ranges=key_ranges))
         parts[-1]["computed"] = computed[name]
     return parts
 

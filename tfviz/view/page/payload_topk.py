@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.checks import at_least
 from tfviz.look import AttentionMaps
 from tfviz.look.quantization import is_quantizable, quantize_unchecked
-from tfviz.view.documents.heads import MapsPart
+from tfviz.view.documents.heads import HeadCodes, MapsPart
 from tfviz.view.figures.formatting import format_count, format_number, format_upper_bound, percent
 from tfviz.view.page.blobs import BASE64_RATIO, ZLIB_LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
@@ -56,18 +56,18 @@ def encode_top_keys(
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()
     for name, one in maps.items():
         layers, heads, _, keys = one.shape
-        weights, key_ranges = list[tuple[int, int, int]](), list[int | None]()
+        head_codes, key_ranges = list[HeadCodes](), list[int | None]()
         for layer in range(layers):
             for head in range(heads):
                 found.append(_top_keys(one, layer, head, min(top_k, keys)))
-                weights.append((*blobs.add(found[-1].data), 1))
+                head_codes.append(blobs.add_head(found[-1].data, 1))
                 key_ranges.append(blobs.key_ranges_index(one, layer, head))
                 if blobs.size * BASE64_RATIO > max_bytes:
                     raise ValueError(
                         f"the {format_count(top_k, 'strongest key')} of all queries take more than the limit of "
                         f"{format_number(max_bytes / 1e6, 3)} MB: take fewer with top_k=, or give a larger max_bytes="
                     )
-        parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
+        parts.append(maps_part(name, one, head_codes, key_ranges=key_ranges))
         parts[-1]["top"] = min(top_k, keys)
     count = min(top_k, max(one.shape[3] for one in maps.values()))
     some = "strongest key is" if count == 1 else f"{count} strongest keys are"

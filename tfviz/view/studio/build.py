@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tfviz.view.studio.local_program import LocalProgram
     from tfviz.view.studio.widget import AxisTokens, DrawStatic, ModelWidget
 
-STUDIO_STATE: StudioState = {**HEADS_STATE, "off": [], "head_map_open": False, "head_importance": False}
+STUDIO_STATE: StudioState = {**HEADS_STATE, "ablated_heads": [], "head_map_open": False, "head_importance": False}
 
 
 def examples_spec(examples: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
@@ -86,6 +86,6 @@ def studio_widget(
     """Return the widget of a studio whose model stays in Python; arguments as for `ModelWidget`."""
     from tfviz.view.studio.widget import ModelWidget
 
-    nodes = {name: [{"pattern": site} for site in programs[name].run(inputs)[1]] for name, inputs in first.items()}
+    nodes = {name: [{"site": site} for site in programs[name].run(inputs)[1]] for name, inputs in first.items()}
     document["programs"] = {name: {"nodes": sites} for name, sites in nodes.items()}
     return ModelWidget(programs, document, first, draw_static, axis_tokens, tokenizers)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MAX_STATIC_LABELS = 8  # in the static picture
 PREDICTED_LABEL = -3  # instead of the index of a label; the scripts know also -1 (none) and -2 (the chosen head)
 # what `examples` can set
-STATE_KEYS = ("text", "deleted", "replaced", "label", "off", "layer", "head")
+STATE_KEYS = ("text", "deleted", "replaced", "label", "ablated_heads", "layer", "head")
 
 
 def classify(

@@ -27,7 +27,7 @@ from tfviz.view.studio.strongest_head import strongest_head
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
 # what `examples` can set
-STATE_KEYS = ("hidden_patches", "label", "shade", "off", "layer", "head")
+STATE_KEYS = ("hidden_patches", "label", "shade", "ablated_heads", "layer", "head")
 ASPECT_TOLERANCE = 0.02  # relative difference of two aspect ratios that count as equal
 
 
@@ -83,11 +83,11 @@ def classify_image(
     logits = program(none)["logits"]
     check_label_logits(labels, logits, "picture")
     opened = strongest_head(model, patched.pixels, extract_logits)
-    tokens = [str(token) for token in range(patched.grid.patches.stop)]
-    words = patched.grid.token_names(tokens, ())
+    names = [str(token) for token in range(patched.grid.patches.stop)]
+    tokens = patched.grid.token_names(names, ())
     document: ClassifyImageDocument = {
         "kind": "classify-image", "title": title, "examples": examples_spec(examples, STATE_KEYS), "tokenizers": [],
-        "labels": list(labels), "image": image_spec(drawn), "patches": patches_spec(patched.grid), "words": words,
+        "labels": list(labels), "image": image_spec(drawn), "patches": patches_spec(patched.grid), "tokens": tokens,
         "state": {
             **STUDIO_STATE, **opened, "hidden_patches": [], "label": int(logits.argmax()),
             "shade": "attention",
@@ -104,7 +104,9 @@ def classify_image(
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> StaticFigure:
         return static_figure(request.inputs[0], outputs["logits"])
 
-    return studio_widget(document, {"read": program}, {"read": [none]}, draw_static, lambda _: {"": (words, words)}, [])
+    return studio_widget(
+        document, {"read": program}, {"read": [none]}, draw_static, lambda _: {"": (tokens, tokens)}, []
+    )
 
 
 def _drawn_image(image: Any, pixels: Tensor) -> Image.Image:

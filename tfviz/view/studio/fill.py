@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MAX_STATIC_GUESSES = 8  # in the static picture
 # what `examples` can set
-STATE_KEYS = ("text", "masked", "filled", "off", "layer", "head")
+STATE_KEYS = ("text", "masked", "filled", "ablated_heads", "layer", "head")
 
 
 def fill(

@@ -159,7 +159,7 @@ def export_patching(model: nn.Module, sites: PatchSites, dtype: str) -> Program:
         torch.zeros(layers[1], count, sites.heads, sites.size, device=ids.device),
     )
     lengths = {"ids": 1, "residual_at": 1, "residual": 1, "heads_at": 2, "heads": 1}
-    return export(read, *example, lengths={name: {axis: "words"} for name, axis in lengths.items()}, dtype=dtype)
+    return export(read, *example, lengths={name: {axis: "positions"} for name, axis in lengths.items()}, dtype=dtype)
 
 
 def patched_logits(

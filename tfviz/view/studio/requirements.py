@@ -164,7 +164,7 @@ def text_program(model: nn.Module, tokenizer: Any, dtype: str | None) -> Program
         return LocalProgram(model, read, {"ids": len(tokenizer)})
     check_weights(model)
     example = torch.arange(3, device=device)[None] % 2 + 1  # id 0 is padding
-    return export(read, example, lengths={"ids": {1: "words"}}, dtype=dtype)
+    return export(read, example, lengths={"ids": {1: "positions"}}, dtype=dtype)
 
 
 def check_finite(logits: Tensor) -> None:
@@ -178,7 +178,7 @@ def context_length(source: nn.Module | Program | LocalProgram) -> int:
     return max_tokens(source) or DEFAULT_CONTEXT
 
 
-def max_tokens(source: nn.Module | Program | LocalProgram, axis: str = "words") -> int | None:
+def max_tokens(source: nn.Module | Program | LocalProgram, axis: str = "positions") -> int | None:
     """Return the maximum number of tokens that a model or program takes; None if it states no limit.
 
     Args:

@@ -45,7 +45,7 @@ MAX_NUM_BEAMS = 8  # largest beam width
 MAX_LENGTH_PENALTY = 2.0  # largest exponent of the length penalty
 MAX_STATIC_WORDS = 24  # generated tokens in the static picture
 # what `examples` can set
-STATE_KEYS = ("sentence", "num_beams", "length_penalty", "off", "layer", "head")
+STATE_KEYS = ("sentence", "num_beams", "length_penalty", "ablated_heads", "layer", "head")
 
 
 def translate(

@@ -47,7 +47,7 @@ class ModelWidget(KernelWidget):
     """A widget whose model runs in Python at the page's request; see `kernel=True` of the studios.
 
     `state` is a trait that Python may read, set and observe. It holds what the reader typed and chose, such as `text`
-    and `off`, a list of [site, head].
+    and `ablated_heads`, a list of [site, head].
 
     Args:
         programs: the programs that the page may run, by name.
@@ -71,7 +71,7 @@ class ModelWidget(KernelWidget):
         tokenizers: Sequence[Any],
     ):
         self._programs, self._tokenizers = dict(programs), list(tokenizers)
-        self._draw_static, self._axis_words = draw_static, axis_tokens
+        self._draw_static, self._axis_tokens = draw_static, axis_tokens
         self._inputs = dict(first)
         self._last = Request(*list(first.items())[-1])
         super().__init__(document=dict(document), state=dict(document["state"]))
@@ -81,7 +81,7 @@ class ModelWidget(KernelWidget):
         if "encode" in request:
             return {"ids": self._encoded(request["encode"], request.get("tokenizer"))}, []
         program = self._programs[request["run"]]
-        run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
+        run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("ablated_heads", []))
         if request.get("capture"):
             outputs, captured = program.run(run.inputs, run.ablated_heads)
         else:
@@ -110,7 +110,7 @@ class ModelWidget(KernelWidget):
         """Return the displayed maps as a view that needs no kernel, to be saved or embedded in a page."""
         request = self._shown()
         outputs, captured = self._programs[request.program].run(request.inputs, request.ablated_heads)
-        tokens = self._axis_words({**self._inputs, request.program: request.inputs})
+        tokens = self._axis_tokens({**self._inputs, request.program: request.inputs})
         parts = {
             part: AttentionMaps.from_capture(captured, *axes, sites=f"*{part}*.pattern")
             for part, axes in tokens.items()

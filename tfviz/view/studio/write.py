@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 MAX_WRITTEN_TOKENS = 400  # generated in one run
 # what `examples` can set
-STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
+STATE_KEYS = ("prompt", "temperature", "top_k", "top_p", "seed", "ablated_heads", "layer", "head")
 
 
 def write(

@@ -23,8 +23,8 @@ class WriteWidget(ModelWidget):
     """A widget whose language model runs in Python at the page's request; see `view.write(kernel=True)`.
 
     `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all generated tokens, [index of the
-    previous token, id]), `node` (the index in `tree` of the last token shown, -1 for none), `off` (a list of [site,
-    head]), `temperature`, `top_k`, `top_p`, `seed`.
+    previous token, id]), `node` (the index in `tree` of the last token shown, -1 for none), `ablated_heads` (a list of
+    [site, head]), `temperature`, `top_k`, `top_p`, `seed`.
     """
 
     def __init__(self, model: nn.Module, tokenizer: Any, document: WriteDocument):
@@ -51,7 +51,7 @@ class WriteWidget(ModelWidget):
         super().__init__({"read": program}, document, first, draw_static, text_axes(tokenizer), [tokenizer])
 
     def _shown(self) -> Request:
-        ablated_heads = [{"site": site, "head": head} for site, head in self.state["off"]]
+        ablated_heads = [{"site": site, "head": head} for site, head in self.state["ablated_heads"]]
         return Request("read", [torch.tensor([self._ids()])], ablated_heads)
 
     def _ids(self) -> list[int]:

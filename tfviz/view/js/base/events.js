@@ -90,10 +90,10 @@ export function indexAfterKey(key, index, last) {
  * @param {number} [step] of an arrow key
  * @returns {Point | null}
  */
-export function cellAfterKey(key, [row, col], [rows, cols], step = 1) {
+export function cellAfterKey(key, [row, col], [rows, columns], step = 1) {
   const [down, right] = ARROW_STEPS[key] ?? EDGE_STEPS[key] ?? [];
   if (down === undefined) return null;
-  return [clamp(row + down * step, 0, rows - 1), clamp(col + right * step, 0, cols - 1)];
+  return [clamp(row + down * step, 0, rows - 1), clamp(col + right * step, 0, columns - 1)];
 }
 
 /**

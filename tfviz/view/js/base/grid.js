@@ -12,7 +12,7 @@ export const ALLOWED = 0;
 export const FORBIDDEN = 1;
 export const ABSENT = 2; // a query may look at the key; it may not; the pair does not exist at this step
 export const MAX_MUTED_NUMBER = spec.max_muted_number; // of a scale's limit: smaller numbers are soft
-export const MAX_NUMBERED_CELLS = spec.numbered; // a grid of more cells does not show its numbers
+export const MAX_NUMBERED_CELLS = spec.max_numbered_cells; // a grid of more cells does not show its numbers
 
 /** @type {Record<string, (v: number) => number>} */
 const FRACTION_FUNCTIONS = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
@@ -67,14 +67,14 @@ export class Grid {
    * Make a grid. `codes` are colour indices (0 to 255; on a diverging scale 128 is zero). `state` is ALLOWED, FORBIDDEN or ABSENT for
    * each cell. `values` are the numbers themselves, where codes are not exact enough.
    * @param {string[]} rows
-   * @param {string[]} cols
+   * @param {string[]} columns
    * @param {Uint8Array} codes
    * @param {Uint8Array} state
    * @param {GridScale & { values?: NumberList | null, poolSize?: number }} [options]
    */
-  constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, poolSize = 1 } = {}) {
+  constructor(rows, columns, codes, state, { values = null, scale = "sqrt", limit = 1, poolSize = 1 } = {}) {
     this.rows = rows;
-    this.cols = cols;
+    this.columns = columns;
     this.codes = codes;
     this.state = state;
     this.values = values;
@@ -85,15 +85,15 @@ export class Grid {
 
   /**
    * @param {string[]} rows
-   * @param {string[]} cols
+   * @param {string[]} columns
    * @param {NumberList} values
    * @param {Uint8Array} state
    * @param {GridScale} [gridScale]
    */
-  static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
+  static of(rows, columns, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
     for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
-    return new Grid(rows, cols, codes, state, { values, scale, limit });
+    return new Grid(rows, columns, codes, state, { values, scale, limit });
   }
 
   get diverging() {
@@ -102,14 +102,14 @@ export class Grid {
 
   /** @param {number} row @param {number} col */
   at(row, col) {
-    const i = row * this.cols.length + col;
+    const i = row * this.columns.length + col;
     if (this.values) return this.values[i];
     return weightOf(this.codes[i]);
   }
 
   /** @param {number} row @param {number} col */
   stateAt(row, col) {
-    return this.state[row * this.cols.length + col];
+    return this.state[row * this.columns.length + col];
   }
 
   /** @param {number} row @param {number} col @param {number} state */
@@ -129,7 +129,7 @@ export class Grid {
   /** @param {number} row */
   isFullyMasked(row) {
     // nothing that exists is allowed
-    for (let col = 0; col < this.cols.length; col++) if (this.hasState(row, col, ALLOWED)) return false;
+    for (let col = 0; col < this.columns.length; col++) if (this.hasState(row, col, ALLOWED)) return false;
     return true;
   }
 
@@ -140,7 +140,7 @@ export class Grid {
    * @param {number} maxCount
    */
   strongestPairs(index, along, maxCount) {
-    const count = along === "row" ? this.cols.length : this.rows.length;
+    const count = along === "row" ? this.columns.length : this.rows.length;
     /** @type {[index: number, value: number][]} */
     const pairs = [];
     for (let i = 0; i < count; i++) {
@@ -156,7 +156,7 @@ export class Grid {
    */
   downsample() {
     if (this.halved) return this.halved;
-    const [n, m] = [this.rows.length, this.cols.length];
+    const [n, m] = [this.rows.length, this.columns.length];
     const [rowCount, colCount] = [(n + 1) >> 1, (m + 1) >> 1];
     const codes = new Uint8Array(rowCount * colCount);
     const state = new Uint8Array(rowCount * colCount);
@@ -180,7 +180,10 @@ export class Grid {
     }
     /** @param {string[]} words */
     const every = (words) => words.filter((_, i) => i % 2 === 0);
-    this.halved = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
+    this.halved = new Grid(every(this.rows), every(this.columns), codes, state, {
+      scale: this.scale,
+      limit: this.limit,
+    });
     return this.halved;
   }
 }
@@ -214,7 +217,7 @@ export function combine(grids, how) {
       state[i] = Math.min(state[i], grid.state[i]);
     }
   }
-  return Grid.of(first.rows, first.cols, values, state);
+  return Grid.of(first.rows, first.columns, values, state);
 }
 
 /**
@@ -225,8 +228,8 @@ export function combine(grids, how) {
  */
 export function linear(grid) {
   if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > MAX_NUMBERED_CELLS) return grid;
-  const { cols, codes, limit } = grid;
-  const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
+  const { columns, codes, limit } = grid;
+  const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / columns.length), i % columns.length));
   const linearized = {
     values,
     codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)),
@@ -242,8 +245,8 @@ export function linear(grid) {
  */
 export function without(grid, hidden) {
   if (!hidden.size) return grid;
-  const keys = grid.cols.length;
-  const visibleKeys = [...grid.cols.keys()].filter((col) => !hidden.has(col));
+  const keys = grid.columns.length;
+  const visibleKeys = [...grid.columns.keys()].filter((col) => !hidden.has(col));
   const values = new Float32Array(grid.rows.length * visibleKeys.length);
   const state = new Uint8Array(values.length);
   for (let row = 0; row < grid.rows.length; row++) {
@@ -255,7 +258,7 @@ export function without(grid, hidden) {
   }
   const filtered = Grid.of(
     grid.rows,
-    visibleKeys.map((col) => grid.cols[col]),
+    visibleKeys.map((col) => grid.columns[col]),
     values,
     state,
   );
@@ -270,18 +273,18 @@ export function without(grid, hidden) {
  */
 export function merge(grid, rowGroups, colGroups) {
   const rows = mergedWords(grid.rows, rowGroups);
-  const cols = mergedWords(grid.cols, colGroups);
-  const values = new Float32Array(rows.length * cols.length);
+  const columns = mergedWords(grid.columns, colGroups);
+  const values = new Float32Array(rows.length * columns.length);
   const state = new Uint8Array(values.length).fill(ABSENT);
   const sizes = rows.map((_, group) => rowGroups.filter((g) => g === group).length);
   for (let row = 0; row < grid.rows.length; row++) {
-    for (let col = 0; col < grid.cols.length; col++) {
-      const i = rowGroups[row] * cols.length + colGroups[col];
+    for (let col = 0; col < grid.columns.length; col++) {
+      const i = rowGroups[row] * columns.length + colGroups[col];
       values[i] += grid.at(row, col) / sizes[rowGroups[row]];
-      state[i] = Math.min(state[i], grid.state[row * grid.cols.length + col]);
+      state[i] = Math.min(state[i], grid.state[row * grid.columns.length + col]);
     }
   }
-  return Grid.of(rows, cols, values, state);
+  return Grid.of(rows, columns, values, state);
 }
 
 /** Join the word pieces of each group. @param {string[]} words @param {number[]} groups */
@@ -304,12 +307,12 @@ const bothWords = (first, second) => first.map((word, i) => (word === second[i] 
  */
 export function difference(first, second) {
   const values = Float32Array.from(first.codes, (_, i) => {
-    const [row, col] = [Math.floor(i / first.cols.length), i % first.cols.length];
+    const [row, col] = [Math.floor(i / first.columns.length), i % first.columns.length];
     return second.at(row, col) - first.at(row, col);
   });
   const state = first.state.map((kind, i) => Math.min(kind, second.state[i]));
-  const [rows, cols] = [bothWords(first.rows, second.rows), bothWords(first.cols, second.cols)];
-  return Grid.of(rows, cols, values, state, { scale: "diverging-sqrt" });
+  const [rows, columns] = [bothWords(first.rows, second.rows), bothWords(first.columns, second.columns)];
+  return Grid.of(rows, columns, values, state, { scale: "diverging-sqrt" });
 }
 
 /**
@@ -320,7 +323,7 @@ export function difference(first, second) {
 export function sinks(grid, threshold = 0.3) {
   /** @type {Set<number>} */
   const sinkKeys = new Set();
-  for (let col = 0; col < grid.cols.length; col++) {
+  for (let col = 0; col < grid.columns.length; col++) {
     let [sum, count] = [0, 0];
     for (let row = 0; row < grid.rows.length; row++)
       if (grid.hasState(row, col, ALLOWED)) [sum, count] = [sum + grid.at(row, col), count + 1];

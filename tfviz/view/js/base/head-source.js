@@ -6,7 +6,7 @@ import { LruCache } from "./lru-cache.js";
 import { PageData, inflated } from "./page-data.js";
 import { TopKeys } from "./top-keys.js";
 
-/** @import { HeadsDocument } from "../documents.js" */
+/** @import { HeadsDocument, HeadCodes } from "../documents.js" */
 /** @import { AnyGrid, Range } from "../types.js" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { poolSize: number } | Range) => Promise<Uint8Array>} AskCodes
@@ -52,14 +52,14 @@ export class HeadSource extends PageData {
    * @returns {Promise<Grid>}
    */
   head(part, layer, head) {
-    const { weights, heads } = this.parts[part];
+    const { head_codes, heads } = this.parts[part];
     const headIndex = layer * heads + head;
     const key = `${part}.${headIndex}`;
     const grid =
       this.heads.get(key) ??
       (this.topKeysOf(part)
         ? this.topKeysGrid(part, headIndex)
-        : this.unpackedHead(part, headIndex, weights[headIndex]));
+        : this.unpackedHead(part, headIndex, head_codes[headIndex]));
     this.heads.set(key, grid);
     return grid;
   }
@@ -67,7 +67,7 @@ export class HeadSource extends PageData {
   /** Return the strongest keys of a part that has only those; else null. @param {number} part */
   topKeysOf(part) {
     this.topKeys ??= this.parts.map((spec) =>
-      spec.top ? new TopKeys(spec, (piece) => inflated(this.slice(piece))) : null,
+      spec.top ? new TopKeys(spec, ({ offset, length }) => inflated(this.slice([offset, length]))) : null,
     );
     return this.topKeys[part];
   }
@@ -78,8 +78,8 @@ export class HeadSource extends PageData {
    * @param {number} headIndex the head, counted through all layers
    */
   topKeysGrid(part, headIndex) {
-    const { rows, cols } = this.parts[part];
-    return this.rangeGrid(part, headIndex, [0, rows.length], [0, cols.length], this.topKeysOf(part)?.poolSize ?? 1);
+    const { rows, columns } = this.parts[part];
+    return this.rangeGrid(part, headIndex, [0, rows.length], [0, columns.length], this.topKeysOf(part)?.poolSize ?? 1);
   }
 
   /**
@@ -91,22 +91,22 @@ export class HeadSource extends PageData {
    * @param {number} poolSize
    */
   async rangeGrid(part, headIndex, down, across, poolSize) {
-    const { rows, cols, key_ranges, heads } = this.parts[part];
-    const range = { rows: down, cols: across, poolSize };
+    const { rows, columns, key_ranges, heads } = this.parts[part];
+    const range = { rows: down, columns: across, poolSize };
     const top = this.topKeysOf(part);
     const codes = await (top
       ? top.codes(headIndex, range)
       : this.requestCodes(part, Math.floor(headIndex / heads), headIndex % heads, range));
     const state = await this.rangeStates(key_ranges?.[headIndex] ?? null, down, across, poolSize);
-    const grid = this.gridOfBlocks(rows.slice(...down), cols.slice(...across), codes, poolSize, state);
+    const grid = this.gridOfBlocks(rows.slice(...down), columns.slice(...across), codes, poolSize, state);
     if (!top) return grid;
     for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === ALLOWED) state[i] = ABSENT;
     return Object.assign(grid, { rest: poolSize === 1 ? (await top.head(headIndex)).rest.subarray(...down) : null });
   }
 
-  /** @param {number} part @param {number} at @param {[number, number, number]} piece */
-  async unpackedHead(part, at, piece) {
-    return this.decodedHead(part, at, await inflated(this.slice(piece)), piece[2]);
+  /** @param {number} part @param {number} at @param {HeadCodes} stored */
+  async unpackedHead(part, at, { offset, length, pool_size }) {
+    return this.decodedHead(part, at, await inflated(this.slice([offset, length])), pool_size);
   }
 
   /**
@@ -118,7 +118,7 @@ export class HeadSource extends PageData {
   isPartial(part, layer, head) {
     const top = this.topKeysOf(part);
     if (top) return top.poolSize > 1;
-    return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
+    return Boolean(this.ask) && this.parts[part].head_codes[layer * this.parts[part].heads + head].pool_size > 1;
   }
 
   /**
@@ -130,9 +130,9 @@ export class HeadSource extends PageData {
    */
   fullHead(part, layer, head) {
     if (!this.isPartial(part, layer, head)) return this.head(part, layer, head);
-    const { rows, cols, heads } = this.parts[part];
+    const { rows, columns, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
-    this.fullHeads.capacity = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * cols.length)));
+    this.fullHeads.capacity = Math.max(2, Math.floor(MAX_CACHED_CELLS / (rows.length * columns.length)));
     const grid = this.fullHeads.getOrMake(key, () => this.loadFull(part, layer, head));
     grid.catch(() => this.fullHeads.entries.delete(key));
     return grid;
@@ -146,65 +146,65 @@ export class HeadSource extends PageData {
 
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
   async loadFull(part, layer, head) {
-    const { rows, cols, key_ranges, heads } = this.parts[part];
+    const { rows, columns, key_ranges, heads } = this.parts[part];
     const at = layer * heads + head;
     if (!key_ranges) return this.decodedHead(part, at, await this.requestCodes(part, layer, head, { poolSize: 1 }), 1);
     let poolSize = 1;
-    while ((rows.length * cols.length) / poolSize ** 2 > MAX_HEAD_CELLS) poolSize *= 2;
-    const overview = await this.rangeGrid(part, at, [0, rows.length], [0, cols.length], poolSize);
+    while ((rows.length * columns.length) / poolSize ** 2 > MAX_HEAD_CELLS) poolSize *= 2;
+    const overview = await this.rangeGrid(part, at, [0, rows.length], [0, columns.length], poolSize);
     if (poolSize === 1) return overview;
-    const tiled = new TiledGrid(rows, cols, overview, (...range) => this.rangeGrid(part, at, ...range));
+    const tiled = new TiledGrid(rows, columns, overview, (...range) => this.rangeGrid(part, at, ...range));
     return Object.assign(tiled, { rest: (await this.topKeysOf(part)?.head(at))?.rest ?? null });
   }
 
   /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} poolSize */
   async decodedHead(part, at, packed, poolSize) {
-    const { rows, cols, masks, key_ranges } = this.parts[part];
+    const { rows, columns, masks, key_ranges } = this.parts[part];
     if (key_ranges) {
-      const state = await this.rangeStates(key_ranges[at], [0, rows.length], [0, cols.length], poolSize);
-      return this.gridOfBlocks(rows, cols, packed, poolSize, state);
+      const state = await this.rangeStates(key_ranges[at], [0, rows.length], [0, columns.length], poolSize);
+      return this.gridOfBlocks(rows, columns, packed, poolSize, state);
     }
     if (poolSize > 1) return this.coarseHead(part, packed, poolSize, masks ? masks[at] : null);
-    const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
-    const codes = new Uint8Array(rows.length * cols.length);
+    const state = await this.mask(masks ? masks[at] : null, rows.length * columns.length);
+    const codes = new Uint8Array(rows.length * columns.length);
     for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === ALLOWED) codes[i] = packed[next++];
-    return new Grid(rows, cols, codes, state, { values: await this.valuesOf(part, at) });
+    return new Grid(rows, columns, codes, state, { values: await this.valuesOf(part, at) });
   }
 
   /** Return the weights of a head, where they are stored beside its codes. @param {number} part @param {number} at */
   async valuesOf(part, at) {
-    const { rows, cols, values } = this.parts[part];
+    const { rows, columns, values } = this.parts[part];
     if (!values) return null;
     const all = await this.cached(`values ${part}`, async () => {
       const bytes = await inflated(this.slice(values));
       return new Float32Array(bytes.slice().buffer); // a copy is aligned
     });
-    const cells = rows.length * cols.length;
+    const cells = rows.length * columns.length;
     return all.subarray(at * cells, (at + 1) * cells);
   }
 
   /** @param {number} part @param {Uint8Array} codes @param {number} poolSize @param {number | null} mask */
   async coarseHead(part, codes, poolSize, mask) {
-    const { rows, cols } = this.parts[part];
-    const state = await this.cached(`${mask} ${rows.length} ${cols.length} ${poolSize}`, () =>
+    const { rows, columns } = this.parts[part];
+    const state = await this.cached(`${mask} ${rows.length} ${columns.length} ${poolSize}`, () =>
       this.blockStates(part, poolSize, mask),
     );
-    return this.gridOfBlocks(rows, cols, codes, poolSize, state);
+    return this.gridOfBlocks(rows, columns, codes, poolSize, state);
   }
 
   /**
    * @param {string[]} rows
-   * @param {string[]} cols
+   * @param {string[]} columns
    * @param {Uint8Array} codes
    * @param {number} poolSize
    * @param {Uint8Array} state
    */
-  gridOfBlocks(rows, cols, codes, poolSize, state) {
-    if (poolSize === 1) return new Grid(rows, cols, codes, state);
+  gridOfBlocks(rows, columns, codes, poolSize, state) {
+    if (poolSize === 1) return new Grid(rows, columns, codes, state);
     /** @param {string[]} words */
     const blockNames = (words) =>
       words.flatMap((word, i) => (i % poolSize ? [] : [`${word}…${words[Math.min(i + poolSize, words.length) - 1]}`]));
-    return new Grid(blockNames(rows), blockNames(cols), codes, state, { poolSize });
+    return new Grid(blockNames(rows), blockNames(columns), codes, state, { poolSize });
   }
 
   /**
@@ -214,13 +214,13 @@ export class HeadSource extends PageData {
    * @param {number | null} mask
    */
   async blockStates(part, poolSize, mask) {
-    const { rows, cols } = this.parts[part];
-    const colCount = Math.ceil(cols.length / poolSize);
-    const fine = await this.mask(mask, rows.length * cols.length);
+    const { rows, columns } = this.parts[part];
+    const colCount = Math.ceil(columns.length / poolSize);
+    const fine = await this.mask(mask, rows.length * columns.length);
     const state = new Uint8Array(Math.ceil(rows.length / poolSize) * colCount).fill(FORBIDDEN);
     for (let row = 0, i = 0; row < rows.length; row++) {
       const start = Math.floor(row / poolSize) * colCount;
-      for (let col = 0; col < cols.length; col++, i++)
+      for (let col = 0; col < columns.length; col++, i++)
         if (fine[i] === ALLOWED) state[start + Math.floor(col / poolSize)] = ALLOWED;
     }
     return state;
@@ -242,7 +242,7 @@ export class HeadSource extends PageData {
    * Return the state of each block in a range: allowed if any of its rows may see any of its keys.
    * @param {number | null} index
    * @param {[from: number, to: number]} rows
-   * @param {[from: number, to: number]} cols
+   * @param {[from: number, to: number]} columns
    * @param {number} poolSize
    */
   async rangeStates(index, [top, bottom], [left, right], poolSize) {

@@ -5,7 +5,7 @@
 const TYPING_PAUSE = 800; // milliseconds; changes of one choice within them are one step of the history
 
 /** A record of changes to a store, with undo and redo. */
-export class History {
+export class UndoHistory {
   /** @type {string[]} */
   past = [];
   /** @type {string[]} */
@@ -104,7 +104,7 @@ export class History {
 
 /**
  * Write the choices that differ from the first state, for the part of an address after `#`.
- * @param {History} history
+ * @param {UndoHistory} history
  */
 export function addressOf({ first, now, names }) {
   const [before, after] = [JSON.parse(first), JSON.parse(now)];

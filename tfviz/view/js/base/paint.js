@@ -22,7 +22,7 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
   const [fine, shrink] = reduced(grid, Math.min(window.width / width, window.height / height));
-  const across = spans(window.x / shrink, window.width / shrink, width, fine.cols.length);
+  const across = spans(window.x / shrink, window.width / shrink, width, fine.columns.length);
   const down = spans(window.y / shrink, window.height / shrink, height, fine.rows.length);
   const row = { codes: new Uint8Array(width), states: new Uint8Array(width) };
   const line = new Uint32Array(width);
@@ -69,7 +69,7 @@ function reduced(grid, cells) {
  */
 function pool(grid, across, from, to, { codes, states }) {
   const zero = grid.diverging ? 128 : 0;
-  const colCount = grid.cols.length;
+  const colCount = grid.columns.length;
   for (let x = 0; x < codes.length; x++) {
     let [best, state] = [zero, NO_CELL];
     for (let row = from; row <= to; row++)

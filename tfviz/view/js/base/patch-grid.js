@@ -6,12 +6,12 @@ import { quoted } from "./visible-text.js";
 
 /** @import { Patches, PatchSides } from "../documents.js" */
 /** @import { AnyGrid, Side } from "../types.js" */
-/** @typedef {{ rows: string[], cols: string[] }} Words */
+/** @typedef {{ rows: string[], columns: string[] }} Words */
 /** @typedef {{ side: Side, index: number }} Token */
 /** @typedef {Grid & { values: Float32Array }} Profile */
 
 /** Return the other side of a map: columns for rows, rows for columns. @param {Side} side @returns {Side} */
-export const otherSide = (side) => (side === "rows" ? "cols" : "rows");
+export const otherSide = (side) => (side === "rows" ? "columns" : "rows");
 
 /** A rectangular arrangement of consecutive tokens as the patches of a picture. */
 export class PatchGrid {
@@ -56,10 +56,10 @@ export class PatchGrid {
  * @param {Words & { patches?: PatchSides }} part
  * @returns {Record<Side, PatchGrid | null>}
  */
-export function patchGrids({ patches, rows, cols }) {
+export function patchGrids({ patches, rows, columns }) {
   /** @param {Side} side @param {string[]} words */
   const of = (side, words) => (patches?.[side] ? new PatchGrid(patches[side], words) : null);
-  return { rows: of("rows", rows), cols: of("cols", cols) };
+  return { rows: of("rows", rows), columns: of("columns", columns) };
 }
 
 /**
@@ -73,7 +73,7 @@ export function describeToken(part, { side, index }) {
 }
 
 /**
- * Return what a query looks at (side "rows") or what looks at a key ("cols"): a grid with a row for each token of the
+ * Return what a query looks at (side "rows") or what looks at a key ("columns"): a grid with a row for each token of the
  * other side.
  * @param {AnyGrid} grid
  * @param {Words} part
@@ -84,7 +84,7 @@ export function profile(grid, part, side, index) {
   const other = part[otherSide(side)];
   const values = new Float32Array(other.length);
   const state = new Uint8Array(other.length);
-  const [row, col] = [finder(grid, part, "rows"), finder(grid, part, "cols")];
+  const [row, col] = [finder(grid, part, "rows"), finder(grid, part, "columns")];
   let poolSize = 1;
   for (let i = 0; i < other.length; i++) {
     const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
@@ -105,7 +105,7 @@ export function profile(grid, part, side, index) {
  * @param {Side} axis
  */
 function finder(grid, part, axis) {
-  const visibleKeys = axis === "cols" && grid instanceof Grid ? grid.visibleKeys : null;
+  const visibleKeys = axis === "columns" && grid instanceof Grid ? grid.visibleKeys : null;
   const count = visibleKeys && grid instanceof Grid ? grid.keys : grid[axis].length;
   let poolSize = 1; // as Python cuts them
   while (Math.ceil(part[axis].length / poolSize) > count) poolSize *= 2;
@@ -143,7 +143,7 @@ export const largest = (profiles) =>
  * @param {number} keys
  */
 export const weightLimit = (profiles, keys) =>
-  Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.even_times / keys));
+  Math.max(profiles.length ? largest(profiles) : 0, Math.min(1, spec.min_scale_even_weights / keys));
 
 /**
  * Return what a token looks at, or what looks at it, in each head: a sheet shows this instead of the heads themselves.
@@ -158,10 +158,10 @@ export function spreadAll(grids, part, { side, index }) {
   const profiles = [...grids].map(([key, grid]) => /** @type {const} */ ([key, profile(grid, part, side, index)]));
   const limit = weightLimit(
     profiles.map(([, tokenProfile]) => tokenProfile),
-    part.cols.length,
+    part.columns.length,
   );
   const thumbs = new Map(profiles.map(([key, tokenProfile]) => [key, spread(tokenProfile, patches, limit)]));
-  return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
+  return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), columns: numbered(patches.columns) } };
 }
 
 /** Return the numbers from 0 as labels. @param {number} count */

@@ -75,7 +75,7 @@ export class SourceImage {
  * @param {number} ratio
  */
 export function tint({ data, width, height }, grid, theme, ratio) {
-  const [down, across] = [grid.rows.length, grid.cols.length];
+  const [down, across] = [grid.rows.length, grid.columns.length];
   const lut = theme.lut(grid);
   const zero = grid.diverging ? 128 : 0;
   const inks = [channelsOf(lut[0]), channelsOf(lut[255])];
@@ -105,7 +105,7 @@ export function tint({ data, width, height }, grid, theme, ratio) {
  * @type {Shade}
  */
 export function reveal({ data, width, height }, grid) {
-  const [down, across] = [grid.rows.length, grid.cols.length];
+  const [down, across] = [grid.rows.length, grid.columns.length];
   const largest = grid.codes.reduce((max, code) => Math.max(max, code), 1);
   for (let y = 0, at = 0; y < height; y++) {
     const row = Math.floor((y * down) / height) * across;

@@ -24,13 +24,13 @@ export class TiledGrid {
 
   /**
    * @param {string[]} rows
-   * @param {string[]} cols
+   * @param {string[]} columns
    * @param {Grid} overview in blocks
-   * @param {(rows: [from: number, to: number], cols: [from: number, to: number], poolSize: number) => Promise<Grid>} ask gives a part
+   * @param {(rows: [from: number, to: number], columns: [from: number, to: number], poolSize: number) => Promise<Grid>} ask gives a part
    */
-  constructor(rows, cols, overview, ask) {
+  constructor(rows, columns, overview, ask) {
     this.rows = rows;
-    this.cols = cols;
+    this.columns = columns;
     this.overview = overview;
     this.ask = ask;
     this.scale = overview.scale;
@@ -75,13 +75,13 @@ export class TiledGrid {
       const low = Math.max(0, Math.floor((from - size * MARGIN_SHARE) / poolSize) * poolSize);
       return [low, Math.min(count, Math.ceil((from + size * (1 + MARGIN_SHARE)) / poolSize) * poolSize)];
     };
-    const [rows, cols] = [
+    const [rows, columns] = [
       span(window.y, window.height, this.rows.length),
-      span(window.x, window.width, this.cols.length),
+      span(window.x, window.width, this.columns.length),
     ];
-    const grid = await this.ask(rows, cols, poolSize);
+    const grid = await this.ask(rows, columns, poolSize);
     if (!isCurrent()) return false;
-    this.closeUp = { grid, at: [rows[0], cols[0]], ends: [rows[1], cols[1]] };
+    this.closeUp = { grid, at: [rows[0], columns[0]], ends: [rows[1], columns[1]] };
     this.version++;
     return true;
   }
@@ -92,7 +92,7 @@ export class TiledGrid {
    * @returns {Promise<Grid>}
    */
   async row(index) {
-    const row = this.exactRows.get(index) ?? (await this.ask([index, index + 1], [0, this.cols.length], 1));
+    const row = this.exactRows.get(index) ?? (await this.ask([index, index + 1], [0, this.columns.length], 1));
     this.exactRows.set(index, row);
     return row;
   }
@@ -102,13 +102,13 @@ export class TiledGrid {
     const entries = [...this.exactRows].sort(([a], [b]) => a - b);
     /** @param {"codes" | "state"} name */
     const joined = (name) => {
-      const bytes = new Uint8Array(entries.length * this.cols.length);
-      entries.forEach(([, grid], i) => bytes.set(grid[name], i * this.cols.length));
+      const bytes = new Uint8Array(entries.length * this.columns.length);
+      entries.forEach(([, grid], i) => bytes.set(grid[name], i * this.columns.length));
       return bytes;
     };
     return new Grid(
       entries.map(([i]) => this.rows[i]),
-      this.cols,
+      this.columns,
       joined("codes"),
       joined("state"),
     );

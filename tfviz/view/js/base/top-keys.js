@@ -10,15 +10,16 @@ export class TopKeys {
 
   /**
    * @param {import("../documents.js").MapsPart} part
-   * @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece
+   * @param {(stored: import("../documents.js").HeadCodes) => Promise<Uint8Array>} unpacked gives the bytes of a head
    */
-  constructor({ rows, cols, weights, top }, unpacked) {
+  constructor({ rows, columns, head_codes, top }, unpacked) {
     this.rows = rows;
-    this.cols = cols;
-    this.weights = weights;
+    this.columns = columns;
+    this.headCodes = head_codes;
     this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * weights.length) / this.poolSize ** 2 > MAX_SHEET_CELLS) this.poolSize *= 2;
+    while ((rows.length * columns.length * head_codes.length) / this.poolSize ** 2 > MAX_SHEET_CELLS)
+      this.poolSize *= 2;
   }
 
   /** @param {number} at */
@@ -30,9 +31,9 @@ export class TopKeys {
 
   /** @param {number} at */
   async load(at) {
-    const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even offset
+    const bytes = (await this.unpacked(this.headCodes[at])).slice(); // at an even offset
     const count = this.rows.length * this.top;
-    const Numbers = this.cols.length <= 2 ** 16 ? Uint16Array : Uint32Array;
+    const Numbers = this.columns.length <= 2 ** 16 ? Uint16Array : Uint32Array;
     const ends = count * Numbers.BYTES_PER_ELEMENT;
     const rest = Float32Array.from(bytes.subarray(ends + count), (code) => (code / 255) ** 2);
     return { columns: new Numbers(bytes.buffer, 0, count), codes: bytes.subarray(ends, ends + count), rest };
@@ -43,7 +44,7 @@ export class TopKeys {
    * @param {number} at
    * @param {import("../types.js").Range} where
    */
-  async codes(at, { rows: [top, bottom], cols: [left, right], poolSize }) {
+  async codes(at, { rows: [top, bottom], columns: [left, right], poolSize }) {
     const { columns, codes } = await this.head(at);
     const colCount = Math.ceil((right - left) / poolSize);
     const blocks = new Uint8Array(Math.ceil((bottom - top) / poolSize) * colCount);

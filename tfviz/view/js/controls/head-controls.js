@@ -12,7 +12,7 @@ import { stepPlayer } from "./step-player.js";
 export const MODES = [
   ["sheet", "All heads"],
   ["head", "One head"],
-  ["lines", "Lines"],
+  ["links", "Lines"],
   ["words", "Words"],
   ["picture", "On the picture"],
 ];
@@ -140,10 +140,10 @@ export class HeadControls {
     return {
       mode: isTable,
       part: selection.source.parts.length === 1 || (selection.arrange === "compare" && mode("head", "picture")),
-      combine_heads: store.get("selected_heads").length < 2 || mode("sheet", "lines"),
+      combine_heads: store.get("selected_heads").length < 2 || mode("sheet", "links"),
       direction: !mode("words", "picture") && !(mode("sheet") && selection.hasPicture),
-      min_weight: !mode("lines"),
-      max_links: !mode("lines"),
+      min_weight: !mode("links"),
+      max_links: !mode("links"),
       hide_keys: isTable || mode("sheet") || Boolean(selection.part.top),
       merge_subwords: mode("sheet", "picture") || !selection.part.groups,
     };
@@ -168,7 +168,7 @@ export class HeadControls {
     if (this.chips.childElementCount !== count) {
       this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => this.chip(head)));
     }
-    this.chips.classList.toggle("coloured", this.store.get("mode") === "lines" || on.length > 1);
+    this.chips.classList.toggle("coloured", this.store.get("mode") === "links" || on.length > 1);
     /** @type {HTMLElement[]} */ ([...this.chips.children]).forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
       const ink = this.selection.colourIndex(layer, head);

@@ -14,7 +14,7 @@ import { TEXT_COLOURS } from "../base/theme.js";
  * The attention maps that a view of heads needs; `HeadSource` implements it, as does `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
  * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "outlined" | "dividers" | "image" | "title" | "unit" | "note"> & { sheet?: boolean }} viewDocument sheet: false if all heads are shown elsewhere
- * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
+ * @property {Pick<MapsPart, "name" | "rows" | "columns" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
  * @property {(part: number, layer: number, head: number) => boolean} isPartial
@@ -25,7 +25,7 @@ const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|
 
 /** An adapter that turns the reader's choices into the grids to show. */
 export class HeadSelection {
-  /** @type {{ rows: string[], cols: string[] } | undefined} */
+  /** @type {{ rows: string[], columns: string[] } | undefined} */
   longestWords;
 
   /** @param {HeadMaps} source @param {Choices<HeadsState>} store */
@@ -59,7 +59,7 @@ export class HeadSelection {
   /** The token whose weights a picture shows, a query or a key. @returns {Token} */
   get token() {
     /** @type {Side} */
-    const side = this.store.get("direction") === "to" ? "cols" : "rows";
+    const side = this.store.get("direction") === "to" ? "columns" : "rows";
     return { side, index: clamp(this.store.get(LOCKS[side]).at(-1) ?? 0, 0, this.part[side].length - 1) };
   }
 
@@ -114,7 +114,7 @@ export class HeadSelection {
   lockedIn(grid) {
     /** @param {Side} side */
     const existing = (side) => this.store.get(LOCKS[side]).filter((i) => i >= 0 && i < grid[side].length);
-    return { rows: existing("rows"), cols: existing("cols") };
+    return { rows: existing("rows"), columns: existing("columns") };
   }
 
   /**
@@ -146,7 +146,7 @@ export class HeadSelection {
     const longer = (side) => (words, part) => (part[side].length > words.length ? part[side] : words);
     /** @param {Side} side */
     const longest = (side) => this.source.parts.reduce(longer(side), /** @type {string[]} */ ([]));
-    this.longestWords ??= { rows: longest("rows"), cols: longest("cols") };
+    this.longestWords ??= { rows: longest("rows"), columns: longest("columns") };
     return this.longestWords;
   }
 
@@ -190,7 +190,7 @@ export class HeadSelection {
     return merge(
       left,
       groups.rows,
-      left.visibleKeys ? dense(left.visibleKeys.map((i) => groups.cols[i])) : groups.cols,
+      left.visibleKeys ? dense(left.visibleKeys.map((i) => groups.columns[i])) : groups.columns,
     );
   }
 
@@ -207,7 +207,7 @@ export class HeadSelection {
     const kinds = {
       nothing: () => [],
       first: () => [0],
-      separators: () => [...grid.cols.keys()].filter((i) => separates(grid.cols[i])),
+      separators: () => [...grid.columns.keys()].filter((i) => separates(grid.columns[i])),
       sinks: () => [...sinks(grid)],
       chosen: () => this.store.get("hidden_keys"),
     };
@@ -238,7 +238,7 @@ export class HeadSelection {
     const grids = await Promise.all(parts.map(async (_, i) => (await this.resolveGrids(i, true, full))[0]));
     const panels = grids.map((grid, i) => ({ name: parts[i].name, grid, axes }));
     const [a, b] = grids;
-    const sizes = a.rows.length === b.rows.length && a.cols.length === b.cols.length;
+    const sizes = a.rows.length === b.rows.length && a.columns.length === b.columns.length;
     if (!sizes || !(a instanceof Grid) || !(b instanceof Grid) || String(a.visibleKeys) !== String(b.visibleKeys))
       return panels;
     return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
@@ -261,7 +261,7 @@ export class HeadSelection {
       return `${part}${this.sizeOf(layers, heads)}${selected.length ? `, ${selected.length} marked` : ""}${this.pictureCaption}`;
     if (this.hasOneHead) return part.replace(/, $/, "");
     if (selected.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
-    const how = mode === "lines" ? "" : `${this.store.get("combine_heads")} of `;
+    const how = mode === "links" ? "" : `${this.store.get("combine_heads")} of `;
     return `${part}${how}heads ${selected.map((at) => at.join(".")).join(", ")}`;
   }
 }
@@ -289,20 +289,20 @@ const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(gro
 function stretched(grid, part, largest) {
   /** @param {Side} side */
   const longer = (side) => largest[side].filter((_, i) => i % grid.poolSize === 0).slice(grid[side].length);
-  if (part.rows.length === largest.rows.length && part.cols.length === largest.cols.length) return grid;
-  const [rows, cols] = [
+  if (part.rows.length === largest.rows.length && part.columns.length === largest.columns.length) return grid;
+  const [rows, columns] = [
     [...grid.rows, ...longer("rows")],
-    [...grid.cols, ...longer("cols")],
+    [...grid.columns, ...longer("columns")],
   ];
-  const codes = new Uint8Array(rows.length * cols.length);
+  const codes = new Uint8Array(rows.length * columns.length);
   const state = new Uint8Array(codes.length).fill(ABSENT);
   const values = grid.values && new Float32Array(codes.length);
-  const keys = grid.cols.length;
+  const keys = grid.columns.length;
   for (let row = 0; row < grid.rows.length; row++) {
-    codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * cols.length);
-    state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * cols.length);
-    for (let col = 0; values && col < keys; col++) values[row * cols.length + col] = grid.at(row, col);
+    codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * columns.length);
+    state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * columns.length);
+    for (let col = 0; values && col < keys; col++) values[row * columns.length + col] = grid.at(row, col);
   }
   const { scale, limit, poolSize } = grid;
-  return new Grid(rows, cols, codes, state, { values, scale, limit, poolSize });
+  return new Grid(rows, columns, codes, state, { values, scale, limit, poolSize });
 }

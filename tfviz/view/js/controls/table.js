@@ -24,12 +24,12 @@ const heading = (scope, text) => h("th", { scope }, text);
  * @param {GridPanel} panel
  */
 export function table({ name, grid, axes = ["query", "key"] }) {
-  if (grid.rows.length * grid.cols.length > MAX_CELLS) return topKeysTable(grid, axes, name);
-  const rows = grid.rows.map((word, row) => [label(word), ...grid.cols.map((_, col) => cellText(grid, row, col))]);
+  if (grid.rows.length * grid.columns.length > MAX_CELLS) return topKeysTable(grid, axes, name);
+  const rows = grid.rows.map((word, row) => [label(word), ...grid.columns.map((_, col) => cellText(grid, row, col))]);
   const caption = rows.some((cells) => cells.includes(FORBIDDEN_TEXT, 1))
     ? withName(name, `${FORBIDDEN_TEXT} may not look`)
     : name;
-  return tableElement(caption, [`${axes[0]} ↓ ${axes[1]} →`, ...grid.cols.map((word) => label(word))], rows);
+  return tableElement(caption, [`${axes[0]} ↓ ${axes[1]} →`, ...grid.columns.map((word) => label(word))], rows);
 }
 
 /**
@@ -42,7 +42,7 @@ function topKeysTable(grid, axes, name) {
   const rows = grid.rows.slice(0, MAX_ROWS).map((word, row) => {
     const pairs = grid
       .strongestPairs(row, "row", MAX_KEYS)
-      .map(([col, value]) => `${label(grid.cols[col])} ${formatNumber(value)}`);
+      .map(([col, value]) => `${label(grid.columns[col])} ${formatNumber(value)}`);
     return [`${row} ${label(word)}`, pairs.join(", ") || "–"];
   });
   const caption =
@@ -121,9 +121,9 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
  * @param {string} [corner]
  */
 export function csv(grid, corner = "query/key") {
-  const lines = [[corner, ...grid.cols].map(cell).join(",")];
+  const lines = [[corner, ...grid.columns].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) =>
+    const cells = grid.columns.map((_, col) =>
       grid.hasState(row, col, ALLOWED) ? exportedNumber(grid.at(row, col)) : "",
     );
     lines.push([cell(word), ...cells].join(","));

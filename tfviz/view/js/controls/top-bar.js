@@ -5,7 +5,7 @@
 
 import { button } from "../base/elements.js";
 import { consume } from "../base/events.js";
-import { addressOf, choicesOf, History } from "../base/history.js";
+import { addressOf, choicesOf, UndoHistory } from "../base/history.js";
 
 /** A bar of buttons and menus for a frame, with the history of the reader's choices. */
 export class TopBar {
@@ -30,7 +30,7 @@ export class TopBar {
     if (addressed) saveMenu.lastElementChild?.prepend(link);
     actions.prepend(this.undoButton, this.redoButton);
     frame.body.addEventListener("keydown", (event) => this.press(event));
-    this.history = new History(frame.store, names, () => this.markButtons());
+    this.history = new UndoHistory(frame.store, names, () => this.markButtons());
     if (addressed) this.readAddress(state);
     this.markButtons();
   }

@@ -1,11 +1,11 @@
-// A worker that computes attention weights. It loads heads { query, key, scale, keyRanges }, and for a range { rows, cols,
+// A worker that computes attention weights. It loads heads { query, key, scale, keyRanges }, and for a range { rows, columns,
 // poolSize } of a head returns the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.js" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, keyRanges: ArrayLike<number> | null }} HeadSpec */
-/** @typedef {{ rows: [number, number], cols: [number, number], poolSize: number }} Range */
+/** @typedef {{ rows: [number, number], columns: [number, number], poolSize: number }} Range */
 
-import { Products } from "./products.js";
+import { MatmulKernel } from "./products.js";
 import { answerRequests } from "./rpc.js";
 import { weightOf } from "./weights.js";
 
@@ -14,17 +14,17 @@ const MAX_CACHED_HEADS = 4;
 
 /** Answer the requests of a page for attention weights. @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {
-  const loading = Products.make();
+  const loading = MatmulKernel.make();
   /** @type {Map<string, Head>} */
   const heads = new Map();
   answerRequests(endpoint, async ({ load, bytes, run, inputs }) => {
-    const products = await loading;
+    const matmulKernel = await loading;
     if (load) {
       for (const [name, head] of Object.entries(load)) heads.set(name, new Head(head, bytes));
       for (const name of [...heads.keys()].slice(0, -MAX_CACHED_HEADS)) heads.delete(name);
       return {};
     }
-    const result = heads.get(run)?.encode(products, inputs); // null: the head has to be loaded again
+    const result = heads.get(run)?.encode(matmulKernel, inputs); // null: the head has to be loaded again
     return { result, transfer: result ? [result.buffer] : [] };
   });
 }
@@ -48,22 +48,22 @@ class Head {
 
   /**
    * Return 255 times the square root of the largest weight of each block; 0 where nothing may be seen.
-   * @param {Products} products
+   * @param {MatmulKernel} matmulKernel
    * @param {Range} range
    */
-  encode(products, { rows: [top, bottom], cols: [left, right], poolSize }) {
+  encode(matmulKernel, { rows: [top, bottom], columns: [left, right], poolSize }) {
     const { width } = this;
     const needsAll = this.logSums.subarray(top, bottom).some(Number.isNaN);
     const [first, end] = needsAll ? [0, this.keys] : [left, right];
-    products.free();
-    const keys = products.store(this.key.subarray(first * width, end * width), end - first, width);
+    matmulKernel.free();
+    const keys = matmulKernel.store(this.key.subarray(first * width, end * width), end - first, width);
     const columns = Math.ceil((right - left) / poolSize);
     const codes = new Uint8Array(Math.ceil((bottom - top) / poolSize) * columns);
     const step = Math.max(ROWS_PER_CHUNK, poolSize);
     for (let start = top; start < bottom; start += step) {
       const count = Math.min(step, bottom - start);
       const scores = new Float32Array(count * (end - first));
-      products.linear(this.query.subarray(start * width, (start + count) * width), count, keys, scores);
+      matmulKernel.linear(this.query.subarray(start * width, (start + count) * width), count, keys, scores);
       for (let i = 0; i < count; i++) {
         const row = scores.subarray(i * (end - first), (i + 1) * (end - first));
         const to = codes.subarray(Math.floor((start + i - top) / poolSize) * columns);

@@ -36,11 +36,11 @@ const FAST_LOOPS = {
  * Apply an operation to two tensors or numbers, cell by cell. `dtype` is that of the result if it is not the wider one.
  * @type {Operation}
  */
-function broadcastPair(machine, left, right, loop, dtype = null) {
-  const common = resultType(machine, left, right);
+function broadcastPair(interpreter, left, right, loop, dtype = null) {
+  const common = resultType(interpreter, left, right);
   const [a, b] = [asTensor(left, common), asTensor(right, common)];
   const shape = broadcastShape(a.shape, b.shape);
-  const out = machine.empty(shape, /** @type {Dtype} */ (dtype ?? common));
+  const out = interpreter.empty(shape, /** @type {Dtype} */ (dtype ?? common));
   const strides = [broadcastStrides(a.shape, shape), broadcastStrides(b.shape, shape)];
   forEachRow(shape, strides, ([i, j], [di, dj], start, length) => {
     loop(a.data, i, di, b.data, j, dj, out.data, start, length);
@@ -52,24 +52,24 @@ function broadcastPair(machine, left, right, loop, dtype = null) {
 /** @type {(of: Binary, dtype?: Dtype) => Operation} */
 const binary = (of, dtype) => {
   const loop = loopOf(of);
-  return (machine, left, right) => broadcastPair(machine, left, right, loop, dtype);
+  return (interpreter, left, right) => broadcastPair(interpreter, left, right, loop, dtype);
 };
 /** @type {(of: Binary) => Operation} */
 const compare = (of) => binary(of, "bool");
 
 /** @type {Operation} */
-const add = (machine, left, right, alpha = 1) =>
-  broadcastPair(machine, left, right, alpha === 1 ? FAST_LOOPS.add : loopOf((x, y) => x + alpha * y));
+const add = (interpreter, left, right, alpha = 1) =>
+  broadcastPair(interpreter, left, right, alpha === 1 ? FAST_LOOPS.add : loopOf((x, y) => x + alpha * y));
 /** @type {Operation} */
-const subtract = (machine, left, right, alpha = 1) =>
-  broadcastPair(machine, left, right, alpha === 1 ? FAST_LOOPS.subtract : loopOf((x, y) => x - alpha * y));
+const subtract = (interpreter, left, right, alpha = 1) =>
+  broadcastPair(interpreter, left, right, alpha === 1 ? FAST_LOOPS.subtract : loopOf((x, y) => x - alpha * y));
 /** @type {Operation} */
-const multiply = (machine, left, right) =>
+const multiply = (interpreter, left, right) =>
   broadcastPair(
-    machine,
+    interpreter,
     left,
     right,
-    resultType(machine, left, right) === "int64" ? FAST_LOOPS.multiplyIntegers : FAST_LOOPS.multiply,
+    resultType(interpreter, left, right) === "int64" ? FAST_LOOPS.multiplyIntegers : FAST_LOOPS.multiply,
   );
 
 /** @type {(x: number, y: number) => number} */
@@ -85,30 +85,30 @@ const floorDivide = (x, y) => {
 };
 
 /** @type {Operation} */
-function divide(machine, left, right, rounding = null) {
-  if (rounding === null) return broadcastPair(machine, left, right, FAST_LOOPS.divide, "float32");
-  return binary(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y))(machine, left, right);
+function divide(interpreter, left, right, rounding = null) {
+  if (rounding === null) return broadcastPair(interpreter, left, right, FAST_LOOPS.divide, "float32");
+  return binary(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y))(interpreter, left, right);
 }
 
 const pow = binary((x, y) => (x === 1 ? 1 : x ** y));
 /** @type {Operation} */
-const power = (machine, base, exponent) =>
-  exponent === 2 ? multiply(machine, base, base) : pow(machine, base, exponent);
+const power = (interpreter, base, exponent) =>
+  exponent === 2 ? multiply(interpreter, base, base) : pow(interpreter, base, exponent);
 
 const maximum = binary(Math.max);
 const minimum = binary(Math.min);
 /** @type {Operation} */
-function clamp(machine, tensor, low = null, high = null) {
-  const above = low === null ? tensor : maximum(machine, tensor, low);
-  return high === null ? above : minimum(machine, above, high);
+function clamp(interpreter, tensor, low = null, high = null) {
+  const above = low === null ? tensor : maximum(interpreter, tensor, low);
+  return high === null ? above : minimum(interpreter, above, high);
 }
 
 /** @type {Operation} */
-function where(machine, condition, left, right) {
-  const dtype = resultType(machine, left, right);
+function where(interpreter, condition, left, right) {
+  const dtype = resultType(interpreter, left, right);
   const tensors = [condition, asTensor(left, dtype), asTensor(right, dtype)];
   const shape = broadcastShape(...tensors.map((tensor) => tensor.shape));
-  const out = machine.empty(shape, dtype);
+  const out = interpreter.empty(shape, dtype);
   const [mask, a, b] = tensors.map((tensor) => tensor.data);
   const strides = tensors.map((tensor) => broadcastStrides(tensor.shape, shape));
   forEachRow(shape, strides, ([m, i, j], [dm, di, dj], start, length) => {
@@ -118,8 +118,8 @@ function where(machine, condition, left, right) {
 }
 
 /** @type {Operation} In torch the tensor keeps its dtype, whatever is written into it. */
-const maskedFill = (machine, tensor, mask, value) =>
-  where(machine, mask, cast(machine, asTensor(value, tensor.dtype), tensor.dtype), tensor);
+const maskedFill = (interpreter, tensor, mask, value) =>
+  where(interpreter, mask, cast(interpreter, asTensor(value, tensor.dtype), tensor.dtype), tensor);
 
 const xlogy = binary((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y)), "float32");
 const and = binary((x, y) => x & y);
@@ -163,7 +163,7 @@ export const BINARY = {
   "bitwise_left_shift.Tensor_Scalar": shiftLeft,
   "xlogy.Tensor": xlogy,
   "xlogy.Scalar_Other": xlogy,
-  "rsub.Scalar": (machine, left, right, alpha = 1) => subtract(machine, right, left, alpha),
+  "rsub.Scalar": (interpreter, left, right, alpha = 1) => subtract(interpreter, right, left, alpha),
   "div.Tensor_mode": divide,
   "div.Scalar_mode": divide,
   "pow.Tensor_Scalar": power,

@@ -40,7 +40,7 @@ function marginsOf(padding, kernel, dilation) {
 }
 
 /** @type {Operation} */
-function convolve(machine, tensor, weight, bias = null, stride = 1, padding = 0, dilation = 1, groups = 1) {
+function convolve(interpreter, tensor, weight, bias = null, stride = 1, padding = 0, dilation = 1, groups = 1) {
   const [batch, channels, height, width] = tensor.shape;
   const [filters, depth, ...kernel] = weight.shape;
   if (tensor.shape.length !== 4 || kernel.length !== 2 || channels !== depth * groups || filters % groups) {
@@ -48,7 +48,7 @@ function convolve(machine, tensor, weight, bias = null, stride = 1, padding = 0,
     throw new Error(`the weight ${shapes} in ${groups} groups`);
   }
   const windows = slide(tensor.shape, kernel, stride, padding, dilation);
-  const out = machine.empty([batch, filters, ...windows.shape]);
+  const out = interpreter.empty([batch, filters, ...windows.shape]);
   const area = windows.shape[0] * windows.shape[1];
   const sizes = { rows: filters / groups, inner: depth * kernel[0] * kernel[1], columns: area };
   const patches = new Float32Array(sizes.inner * area);
@@ -57,9 +57,9 @@ function convolve(machine, tensor, weight, bias = null, stride = 1, padding = 0,
     const first = (block % groups) * sizes.rows;
     const filter = weight.data.subarray(first * sizes.inner, (first + sizes.rows) * sizes.inner);
     const target = out.data.subarray(block * sizes.rows * area, (block + 1) * sizes.rows * area);
-    machine.products.matmul(filter, patches, sizes, target);
+    interpreter.matmulKernel.matmul(filter, patches, sizes, target);
   }
-  return bias ? BINARY["add.Tensor"](machine, out, reshape(bias, [filters, 1, 1])) : out;
+  return bias ? BINARY["add.Tensor"](interpreter, out, reshape(bias, [filters, 1, 1])) : out;
 }
 
 /**
@@ -85,13 +85,13 @@ function im2col(channels, [height, width], { kernel: [rows, columns], stride, pa
  * Reduce what each window covers. `size` includes the padding.
  * @type {(reduction: (values: number[], size: number) => number, ...args: Parameters<Operation>) => any}
  */
-function pool(reduction, machine, tensor, size, stride, padding, dilation, ceil) {
+function pool(reduction, interpreter, tensor, size, stride, padding, dilation, ceil) {
   const [height, width] = tensor.shape.slice(-2);
   const kernel = pairOf(size, [1, 1]);
   const windows = slide(tensor.shape, kernel, pairOf(stride, kernel), padding, dilation, ceil);
   const [rows, columns] = windows.shape;
   const [spanY, spanX] = kernel.map((length, axis) => length * windows.dilation[axis]);
-  const out = machine.empty([...tensor.shape.slice(0, -2), rows, columns], tensor.dtype);
+  const out = interpreter.empty([...tensor.shape.slice(0, -2), rows, columns], tensor.dtype);
   for (let i = 0; i < out.data.length; i++) {
     const left = (i % columns) * windows.stride[1] - windows.padding[1];
     const top = (Math.floor(i / columns) % rows) * windows.stride[0] - windows.padding[0];
@@ -110,15 +110,15 @@ function pool(reduction, machine, tensor, size, stride, padding, dilation, ceil)
 }
 
 /** @type {Operation} */
-const maxPool = (machine, tensor, size, stride, padding, dilation, ceil) =>
-  pool((values) => Math.max(...values), machine, tensor, size, stride, padding, dilation, ceil);
+const maxPool = (interpreter, tensor, size, stride, padding, dilation, ceil) =>
+  pool((values) => Math.max(...values), interpreter, tensor, size, stride, padding, dilation, ceil);
 
 /** @type {Operation} */
-function averagePool(machine, tensor, size, stride, padding, ceil, countPadding = true, divisor = null) {
+function averagePool(interpreter, tensor, size, stride, padding, ceil, countPadding = true, divisor = null) {
   /** @type {(values: number[], size: number) => number} */
   const average = (values, area) =>
     values.reduce((sum, value) => sum + value, 0) / (divisor ?? (countPadding ? area : values.length));
-  return pool(average, machine, tensor, size, stride, padding, 1, ceil);
+  return pool(average, interpreter, tensor, size, stride, padding, 1, ceil);
 }
 
 /** @type {(text: Tensor) => Tensor} [..., length] as [..., 1, length] */
@@ -131,7 +131,7 @@ const addHeight = ({ shape, ...rest }) => ({ ...rest, shape: [...shape.slice(0, 
  */
 const oneDimensional =
   (operation, heights) =>
-  (machine, ...args) => {
+  (interpreter, ...args) => {
     const images = args.map((value, i) => {
       const height = heights[i];
       if (height === null || height === undefined || typeof value === "string") return value;
@@ -139,7 +139,7 @@ const oneDimensional =
       const lengths = asArray(value ?? []);
       return lengths.length ? [height, ...lengths] : [];
     });
-    const { shape, ...rest } = operation(machine, ...images);
+    const { shape, ...rest } = operation(interpreter, ...images);
     return { ...rest, shape: [...shape.slice(0, -2), ...shape.slice(-1)] };
   };
 

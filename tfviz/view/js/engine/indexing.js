@@ -34,8 +34,8 @@ function forEachIndexed(tensor, axis, index, visit) {
 }
 
 /** @type {(adds: boolean) => Operation} */
-const scatter = (adds) => (machine, tensor, axis, index, source) => {
-  const out = copy(machine, tensor);
+const scatter = (adds) => (interpreter, tensor, axis, index, source) => {
+  const out = copy(interpreter, tensor);
   const { shape, data } = asTensor(source, tensor.dtype);
   const strides = shape.length ? stridesOf(shape) : index.shape.map(() => 0);
   forEachIndexed(tensor, axis, index, (cell, _, position) => {
@@ -64,7 +64,7 @@ function maskToIndices(indices) {
 }
 
 /** @type {Operation} What `tensor[indices]` names: the cells of the tensor, and the shape that they make. */
-function indexedCells(machine, { shape }, list) {
+function indexedCells(interpreter, { shape }, list) {
   const indices = maskToIndices(list);
   if (indices.length > shape.length)
     throw new Error(`${indices.length} indices are too many for ${formatShape(shape)}`);
@@ -74,7 +74,7 @@ function indexedCells(machine, { shape }, list) {
   const strides = stridesOf(shape);
   const starts = new Float64Array(sizeOf(common));
   axes.forEach((axis, k) => {
-    const { data } = expand(machine, tensors[k], common);
+    const { data } = expand(interpreter, tensors[k], common);
     for (let i = 0; i < starts.length; i++) starts[i] += normalizeIndex(data[i], shape[axis]) * strides[axis];
   });
   // As in NumPy: the axes of neighbouring indices stand where these were, others come first.
@@ -105,9 +105,9 @@ const offsets = (axes, shape, strides) =>
 
 /** @type {Record<string, Operation>} */
 export const INDEXING = {
-  embedding(machine, table, ids) {
+  embedding(interpreter, table, ids) {
     const [rows, width] = table.shape;
-    const out = machine.empty([...ids.shape, width], table.dtype);
+    const out = interpreter.empty([...ids.shape, width], table.dtype);
     for (let i = 0; i < ids.data.length; i++) {
       const id = ids.data[i];
       checkId(id, rows, "embeddings");
@@ -115,14 +115,14 @@ export const INDEXING = {
     }
     return out;
   },
-  index_select(machine, tensor, axis, indices) {
+  index_select(interpreter, tensor, axis, indices) {
     const selected = normalizeAxis(tensor.shape.length, axis);
     const length = tensor.shape[selected] ?? 1;
     const normalized = Array.from(indices.data, (index) => normalizeIndex(index, length));
     if (tensor.shape.length === 0) return tensor;
     const shape = [...tensor.shape];
     shape[selected] = normalized.length;
-    const out = machine.empty(shape, tensor.dtype);
+    const out = interpreter.empty(shape, tensor.dtype);
     const inner = sizeOf(shape.slice(selected + 1));
     const outer = sizeOf(shape.slice(0, selected));
     let to = 0;
@@ -134,30 +134,30 @@ export const INDEXING = {
     }
     return out;
   },
-  gather(machine, tensor, axis, index) {
-    const out = machine.empty(index.shape, tensor.dtype);
+  gather(interpreter, tensor, axis, index) {
+    const out = interpreter.empty(index.shape, tensor.dtype);
     forEachIndexed(tensor, axis, index, (cell, i) => (out.data[i] = tensor.data[cell]));
     return out;
   },
   "scatter.value": scatter(false),
   "scatter.src": scatter(false),
   scatter_add: scatter(true),
-  "index.Tensor"(machine, tensor, indices) {
-    const { cells, shape } = indexedCells(machine, tensor, indices);
-    const out = machine.empty(shape, tensor.dtype);
+  "index.Tensor"(interpreter, tensor, indices) {
+    const { cells, shape } = indexedCells(interpreter, tensor, indices);
+    const out = interpreter.empty(shape, tensor.dtype);
     for (let i = 0; i < cells.length; i++) out.data[i] = tensor.data[cells[i]];
     return out;
   },
-  index_put(machine, tensor, indices, values, accumulate = false) {
-    const { cells, shape } = indexedCells(machine, tensor, indices);
-    const out = copy(machine, tensor);
-    const { data } = expand(machine, values, shape);
+  index_put(interpreter, tensor, indices, values, accumulate = false) {
+    const { cells, shape } = indexedCells(interpreter, tensor, indices);
+    const out = copy(interpreter, tensor);
+    const { data } = expand(interpreter, values, shape);
     for (let i = 0; i < cells.length; i++) out.data[cells[i]] = data[i] + (accumulate ? out.data[cells[i]] : 0);
     return out;
   },
-  one_hot(machine, ids, classes = -1) {
+  one_hot(interpreter, ids, classes = -1) {
     const count = classes === -1 ? Math.max(...ids.data) + 1 : classes;
-    const out = machine.empty([...ids.shape, count], "int64");
+    const out = interpreter.empty([...ids.shape, count], "int64");
     out.data.fill(0);
     for (let i = 0; i < ids.data.length; i++) {
       checkId(ids.data[i], count, "classes");
@@ -165,8 +165,8 @@ export const INDEXING = {
     }
     return out;
   },
-  take(machine, tensor, indices) {
-    const out = machine.empty(indices.shape, tensor.dtype);
+  take(interpreter, tensor, indices) {
+    const out = interpreter.empty(indices.shape, tensor.dtype);
     for (let i = 0; i < out.data.length; i++)
       out.data[i] = tensor.data[normalizeIndex(indices.data[i], tensor.data.length)];
     return out;

@@ -11,8 +11,8 @@ import { UNARY } from "./unary.js";
 const FLOAT32_EPSILON = 2 ** -23;
 
 /** @type {Operation} Scale each row of `length` numbers to variance 1 and mean 0, then by weight and bias. */
-function normalize(machine, tensor, length, epsilon, weight, bias, centered = true) {
-  const out = machine.empty(tensor.shape);
+function normalize(interpreter, tensor, length, epsilon, weight, bias, centered = true) {
+  const out = interpreter.empty(tensor.shape);
   const { data } = tensor;
   const to = out.data;
   const scales = weight?.data ?? new Float32Array(length).fill(1);
@@ -36,43 +36,43 @@ function tailSize({ shape }, lengths) {
 }
 
 /** @type {Operation} Scale and shift channels, the second axis. */
-function affine(machine, tensor, weight, bias) {
+function affine(interpreter, tensor, weight, bias) {
   const shape = [-1, ...Array(tensor.shape.length - 2).fill(1)];
-  const scaled = weight ? BINARY["mul.Tensor"](machine, tensor, reshape(weight, shape)) : tensor;
-  return bias ? BINARY["add.Tensor"](machine, scaled, reshape(bias, shape)) : scaled;
+  const scaled = weight ? BINARY["mul.Tensor"](interpreter, tensor, reshape(weight, shape)) : tensor;
+  return bias ? BINARY["add.Tensor"](interpreter, scaled, reshape(bias, shape)) : scaled;
 }
 
 /** @type {Operation} */
-function groupNorm(machine, tensor, groups, weight = null, bias = null, epsilon = 1e-5) {
+function groupNorm(interpreter, tensor, groups, weight = null, bias = null, epsilon = 1e-5) {
   const [batch, channels] = tensor.shape;
   if (channels % groups) throw new Error(`${channels} channels do not make ${groups} groups`);
-  const normalized = normalize(machine, tensor, tensor.data.length / (batch * groups) || 0, epsilon, null, null);
-  return affine(machine, normalized, weight, bias);
+  const normalized = normalize(interpreter, tensor, tensor.data.length / (batch * groups) || 0, epsilon, null, null);
+  return affine(interpreter, normalized, weight, bias);
 }
 
 /** @type {Operation} */
-function batchNorm(machine, tensor, weight, bias, means, variances, epsilon) {
-  const factors = UNARY.rsqrt(machine, BINARY["add.Scalar"](machine, variances, epsilon));
-  const shifts = UNARY.neg(machine, BINARY["mul.Tensor"](machine, means, factors));
-  return affine(machine, affine(machine, tensor, factors, shifts), weight, bias);
+function batchNorm(interpreter, tensor, weight, bias, means, variances, epsilon) {
+  const factors = UNARY.rsqrt(interpreter, BINARY["add.Scalar"](interpreter, variances, epsilon));
+  const shifts = UNARY.neg(interpreter, BINARY["mul.Tensor"](interpreter, means, factors));
+  return affine(interpreter, affine(interpreter, tensor, factors, shifts), weight, bias);
 }
 
 /** @type {Record<string, Operation>} */
 export const NORMALIZATION = {
-  layer_norm: (machine, tensor, lengths, weight, bias, epsilon = 1e-5) =>
-    normalize(machine, tensor, tailSize(tensor, lengths), epsilon, weight, bias),
-  rms_norm: (machine, tensor, lengths, weight, epsilon = null) =>
-    normalize(machine, tensor, tailSize(tensor, lengths), epsilon ?? FLOAT32_EPSILON, weight, null, false),
+  layer_norm: (interpreter, tensor, lengths, weight, bias, epsilon = 1e-5) =>
+    normalize(interpreter, tensor, tailSize(tensor, lengths), epsilon, weight, bias),
+  rms_norm: (interpreter, tensor, lengths, weight, epsilon = null) =>
+    normalize(interpreter, tensor, tailSize(tensor, lengths), epsilon ?? FLOAT32_EPSILON, weight, null, false),
   group_norm: groupNorm,
-  instance_norm: (machine, tensor, weight, bias, means, variances, fromInput, momentum, epsilon) =>
+  instance_norm: (interpreter, tensor, weight, bias, means, variances, fromInput, momentum, epsilon) =>
     fromInput
-      ? groupNorm(machine, tensor, tensor.shape[1], weight, bias, epsilon)
-      : batchNorm(machine, tensor, weight, bias, means, variances, epsilon),
-  batch_norm: (machine, tensor, weight, bias, means, variances, training, momentum, epsilon) =>
-    batchNorm(machine, tensor, weight, bias, means, variances, epsilon),
-  _native_batch_norm_legit_no_training: (machine, tensor, weight, bias, means, variances, momentum, epsilon) => [
-    batchNorm(machine, tensor, weight, bias, means, variances, epsilon),
-    machine.empty([0]),
-    machine.empty([0]),
+      ? groupNorm(interpreter, tensor, tensor.shape[1], weight, bias, epsilon)
+      : batchNorm(interpreter, tensor, weight, bias, means, variances, epsilon),
+  batch_norm: (interpreter, tensor, weight, bias, means, variances, training, momentum, epsilon) =>
+    batchNorm(interpreter, tensor, weight, bias, means, variances, epsilon),
+  _native_batch_norm_legit_no_training: (interpreter, tensor, weight, bias, means, variances, momentum, epsilon) => [
+    batchNorm(interpreter, tensor, weight, bias, means, variances, epsilon),
+    interpreter.empty([0]),
+    interpreter.empty([0]),
   ],
 };

@@ -1,5 +1,5 @@
 // All operations that a program may use, by their names in aten without "aten." and ".default". Each is called as
-// `operation(machine, ...all arguments of its schema)` and returns a tensor, or several.
+// `operation(interpreter, ...all arguments of its schema)` and returns a tensor, or several.
 
 /** @import { Operation } from "../types.js" */
 
@@ -42,9 +42,9 @@ const TABLES = [
  * @type {(name: string, operation: Operation) => Operation}
  */
 function withContext(name, operation) {
-  return (machine, ...args) => {
+  return (interpreter, ...args) => {
     try {
-      return operation(machine, ...args);
+      return operation(interpreter, ...args);
     } catch (error) {
       const shapes = args
         .flat()

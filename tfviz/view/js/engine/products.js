@@ -18,7 +18,7 @@ const PANEL_COLUMNS = 8; // columns that the kernel computes together
 const PAGE_FLOATS = 2 ** 14; // floats in a page of WebAssembly memory
 
 /** A kernel for matrix products with its memory. */
-export class Products {
+export class MatmulKernel {
   end = 0; // end of the stored matrices, in floats; scratch memory follows
   generation = Symbol(); // that of the matrices stored since the last `free`
 
@@ -32,9 +32,9 @@ export class Products {
     try {
       const bytes = Uint8Array.from(atob(COMPILED_PRODUCTS), (letter) => letter.charCodeAt(0));
       const { instance } = await WebAssembly.instantiate(bytes);
-      return new Products(compiledKernel(/** @type {any} */ (instance.exports)));
+      return new MatmulKernel(compiledKernel(/** @type {any} */ (instance.exports)));
     } catch {
-      return new Products(scriptKernel());
+      return new MatmulKernel(scriptKernel());
     }
   }
 

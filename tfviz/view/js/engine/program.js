@@ -1,4 +1,4 @@
-// The decoder that prepares an exported program of `tfviz/portable` for the machine.
+// The decoder that prepares an exported program of `tfviz/portable` for the interpreter.
 
 /** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.js" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
@@ -14,7 +14,7 @@ export class LoadedProgram {
     this.spec = spec;
     this.weights = weights;
     this.weightArrays = new Set(weights.map(({ data }) => data));
-    this.sites = spec.nodes.flatMap(({ pattern }) => pattern ?? []);
+    this.sites = spec.nodes.flatMap(({ site }) => site ?? []);
     this.expiring = expiringValues(spec);
   }
 }
@@ -29,7 +29,7 @@ function expiringValues({ inputs, weights, nodes, outputs }) {
     for (const value of valuesIn(node.args)) lastSteps.set(value, step);
     for (let i = 0; i < node.out.length; i++) lastSteps.set(count++, step);
   });
-  for (const { t } of outputs) lastSteps.delete(t);
+  for (const { value } of outputs) lastSteps.delete(value);
   /** @type {number[][]} */
   const expiring = nodes.map(() => []);
   for (const [value, step] of lastSteps) if (value >= first) expiring[step].push(value);
@@ -39,7 +39,7 @@ function expiringValues({ inputs, weights, nodes, outputs }) {
 /** @type {(argument: Argument) => number[]} */
 function valuesIn(argument) {
   if (Array.isArray(argument)) return argument.flatMap(valuesIn);
-  return argument !== null && typeof argument === "object" && "t" in argument ? [argument.t] : [];
+  return argument !== null && typeof argument === "object" && "value" in argument ? [argument.value] : [];
 }
 
 /**
@@ -49,10 +49,10 @@ function valuesIn(argument) {
 export function decode(argument, values, lengths) {
   if (Array.isArray(argument)) return argument.map((item) => decode(item, values, lengths));
   if (argument === null || typeof argument !== "object") return argument;
-  if ("t" in argument) return values[argument.t];
-  return "s" in argument
-    ? evaluateSize(argument.s, lengths)
-    : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
+  if ("value" in argument) return values[argument.value];
+  return "size" in argument
+    ? evaluateSize(argument.size, lengths)
+    : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.float];
 }
 
 /** Make a tensor of an input. @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */

@@ -8,10 +8,10 @@ import { asStrided, copyStrided, full } from "./tensors.js";
 /** @type {(keeps: (diagonal: number, offset: number) => boolean) => Operation} Zeros where it keeps no number. */
 const triangle =
   (keeps) =>
-  (machine, tensor, offset = 0) => {
+  (interpreter, tensor, offset = 0) => {
     if (tensor.shape.length < 2) throw new Error(`${formatShape(tensor.shape)} has no rows and columns`);
     const [rows, columns] = tensor.shape.slice(-2);
-    const out = machine.empty(tensor.shape, tensor.dtype);
+    const out = interpreter.empty(tensor.shape, tensor.dtype);
     for (let i = 0; i < out.data.length; i++) {
       const column = i % columns;
       const row = ((i - column) / columns) % rows;
@@ -25,7 +25,7 @@ export const REARRANGING = {
   tril: triangle((diagonal, offset) => diagonal <= offset),
   triu: triangle((diagonal, offset) => diagonal >= offset),
   /** Pad axes. `lengths` are added before and after, from the last axis on; negative ones cut off. */
-  constant_pad_nd(machine, tensor, lengths, value = 0) {
+  constant_pad_nd(interpreter, tensor, lengths, value = 0) {
     const shape = [...tensor.shape];
     const copied = [...tensor.shape];
     const strides = stridesOf(tensor.shape);
@@ -41,14 +41,14 @@ export const REARRANGING = {
     }
     if ([...shape, ...copied].some((length) => length < 0))
       throw new Error(`${formatShape(tensor.shape)} is too small for a padding of ${formatShape(lengths)}`);
-    const out = full(machine, shape, value ?? 0, tensor.dtype);
+    const out = full(interpreter, shape, value ?? 0, tensor.dtype);
     const targetStrides = stridesOf(shape);
     const start = margins.reduce((sum, margin, axis) => sum + margin * targetStrides[axis], 0);
     const source = { data: tensor.data, strides, start: sourceStart };
     copyStrided(copied, source, { data: out.data, strides: targetStrides, start });
     return out;
   },
-  flip(machine, tensor, axes) {
+  flip(interpreter, tensor, axes) {
     const { shape } = tensor;
     if (shape.length === 0) return tensor;
     const strides = stridesOf(shape);
@@ -58,9 +58,9 @@ export const REARRANGING = {
       start += Math.max(0, shape[flipped] - 1) * strides[flipped];
       strides[flipped] *= -1;
     }
-    return asStrided(machine, tensor, shape, strides, start);
+    return asStrided(interpreter, tensor, shape, strides, start);
   },
-  diagonal(machine, tensor, offset = 0, axis1 = 0, axis2 = 1) {
+  diagonal(interpreter, tensor, offset = 0, axis1 = 0, axis2 = 1) {
     const { shape } = tensor;
     const [row, column] = [normalizeAxis(shape.length, axis1), normalizeAxis(shape.length, axis2)];
     if (row === column) throw new Error(`a diagonal needs two axes, but ${axis1} and ${axis2} are the same`);
@@ -69,7 +69,7 @@ export const REARRANGING = {
     const length = Math.max(0, Math.min(shape[row] - down, shape[column] - right));
     const rest = [...shape.keys()].filter((axis) => axis !== row && axis !== column);
     return asStrided(
-      machine,
+      interpreter,
       tensor,
       [...rest.map((axis) => shape[axis]), length],
       [...rest.map((axis) => strides[axis]), strides[row] + strides[column]],
@@ -77,7 +77,7 @@ export const REARRANGING = {
     );
   },
   /** Return the windows of an axis, each along a new last axis. */
-  unfold(machine, tensor, axis, size, step) {
+  unfold(interpreter, tensor, axis, size, step) {
     const unfolded = normalizeAxis(tensor.shape.length, axis);
     const length = tensor.shape[unfolded];
     if (size > length)
@@ -87,6 +87,6 @@ export const REARRANGING = {
     const strides = stridesOf(tensor.shape);
     strides.push(strides[unfolded]);
     strides[unfolded] *= step;
-    return asStrided(machine, tensor, shape, strides);
+    return asStrided(interpreter, tensor, shape, strides);
   },
 };

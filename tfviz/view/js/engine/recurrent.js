@@ -41,7 +41,7 @@ const LSTM = {
 };
 
 /** @type {Operation} One layer in one direction: [time, batch, dim] to [time, batch, hidden], and the last states. */
-function runLayer(machine, cell, inputs, states, weights, backwards) {
+function runLayer(interpreter, cell, inputs, states, weights, backwards) {
   const [time, batch] = inputs.shape;
   const hidden = states[0].shape[1];
   const [weightInput, weightHidden, biasInput = null, biasHidden = null] = weights;
@@ -50,12 +50,12 @@ function runLayer(machine, cell, inputs, states, weights, backwards) {
     throw new Error(`the weight ${formatShape(weightInput.shape)} is not that of ${cell.gates} gates of ${hidden}`);
   /** @type {(tensor: any, index: number, width: number) => Float32Array} */
   const row = ({ data }, index, width) => data.subarray(index * width, (index + 1) * width);
-  const fromInputs = linear(machine, inputs, weightInput, biasInput);
-  const out = machine.empty([time, batch, hidden]);
+  const fromInputs = linear(interpreter, inputs, weightInput, biasInput);
+  const out = interpreter.empty([time, batch, hidden]);
   let last = states;
   for (let step = 0; step < time; step++) {
     const at = backwards ? time - 1 - step : step;
-    const fromState = linear(machine, last[0], weightHidden, biasHidden);
+    const fromState = linear(interpreter, last[0], weightHidden, biasHidden);
     /** @type {any[]} */
     const next = states.map((/** @type {any} */ state) => ({ ...state, data: new Float32Array(batch * hidden) }));
     for (let text = 0; text < batch; text++) {
@@ -74,28 +74,28 @@ function runLayer(machine, cell, inputs, states, weights, backwards) {
  * @type {(cell: Cell) => Operation}
  */
 const layersOf =
-  (cell) => (machine, tensor, starts, weights, hasBias, layers, dropout, training, bidirectional, batchFirst) => {
+  (cell) => (interpreter, tensor, starts, weights, hasBias, layers, dropout, training, bidirectional, batchFirst) => {
     const [directions, count] = [bidirectional ? 2 : 1, hasBias ? 4 : 2];
     if (weights.length !== layers * directions * count)
       throw new Error("layers that project their states are not supported");
     const initial = asArray(starts);
-    let inputs = batchFirst ? RESHAPING["transpose.int"](machine, tensor, 0, 1) : tensor;
+    let inputs = batchFirst ? RESHAPING["transpose.int"](interpreter, tensor, 0, 1) : tensor;
     /** @type {any[][]} */
     const finals = initial.map(() => []); // for each state, the tensors of all layers and directions
     for (let layer = 0; layer < layers; layer++) {
       const outs = [];
       for (let direction = 0; direction < directions; direction++) {
         const i = layer * directions + direction;
-        const states = initial.map((state) => SLICING["select.int"](machine, state, 0, i));
+        const states = initial.map((state) => SLICING["select.int"](interpreter, state, 0, i));
         const parameters = weights.slice(i * count, (i + 1) * count);
-        const result = runLayer(machine, cell, inputs, states, parameters, direction === 1);
+        const result = runLayer(interpreter, cell, inputs, states, parameters, direction === 1);
         outs.push(result.out);
         finals.forEach((list, k) => list.push(result.states[k]));
       }
-      inputs = outs.length > 1 ? SLICING.cat(machine, outs, 2) : outs[0];
+      inputs = outs.length > 1 ? SLICING.cat(interpreter, outs, 2) : outs[0];
     }
-    const outputs = batchFirst ? RESHAPING["transpose.int"](machine, inputs, 0, 1) : inputs;
-    return [outputs, ...finals.map((list) => SLICING.stack(machine, list, 0))];
+    const outputs = batchFirst ? RESHAPING["transpose.int"](interpreter, inputs, 0, 1) : inputs;
+    return [outputs, ...finals.map((list) => SLICING.stack(interpreter, list, 0))];
   };
 
 /** @type {Record<string, Operation>} */

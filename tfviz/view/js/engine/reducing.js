@@ -2,7 +2,7 @@
 
 /** @import { Dtype, Numbers, Operation, Tensor } from "../types.js" */
 /** @import { Axes } from "./shape-utils.js" */
-/** @import { Machine } from "./machine.js" */
+/** @import { Interpreter } from "./interpreter.js" */
 /** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */
 /** @typedef {{ data: Numbers, rows: number, length: number, shape: number[] }} Rows and the result's shape */
 
@@ -11,29 +11,29 @@ import { unsqueeze } from "./reshaping.js";
 import { normalizeAxes, sizeOf } from "./shape-utils.js";
 import { cast, permute, toDtype } from "./tensors.js";
 
-/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean) => Rows} */
-function rowsOf(machine, tensor, axes, keepdim) {
+/** @type {(interpreter: Interpreter, tensor: Tensor, axes: Axes, keepdim: boolean) => Rows} */
+function rowsOf(interpreter, tensor, axes, keepdim) {
   const { shape } = tensor;
   const normalized = normalizeAxes(shape.length, axes);
   const reduced = shape.length ? normalized : []; // an axis 0 of a scalar is valid, but is not there
   const rest = [...shape.keys()].filter((axis) => !reduced.includes(axis));
-  const { data } = permute(machine, tensor, [...rest, ...reduced]);
+  const { data } = permute(interpreter, tensor, [...rest, ...reduced]);
   const [restShape, length] = [rest.map((axis) => shape[axis]), sizeOf(reduced.map((axis) => shape[axis]))];
   const withOnes = shape.map((size, axis) => (reduced.includes(axis) ? 1 : size));
   return { data, rows: sizeOf(restShape), length, shape: keepdim ? withOnes : restShape };
 }
 
 /**
- * @param {Machine} machine
+ * @param {Interpreter} interpreter
  * @param {Tensor} tensor
  * @param {Axes} axes
  * @param {boolean} keepdim
  * @param {Dtype} dtype
  * @param {Reduction} reduction
  */
-function reduce(machine, tensor, axes, keepdim, dtype, reduction) {
-  const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keepdim);
-  const out = machine.empty(shape, dtype);
+function reduce(interpreter, tensor, axes, keepdim, dtype, reduction) {
+  const { data, rows, length, shape } = rowsOf(interpreter, tensor, axes, keepdim);
+  const out = interpreter.empty(shape, dtype);
   for (let row = 0; row < rows; row++) out.data[row] = reduction(data, row * length, (row + 1) * length);
   return out;
 }
@@ -79,10 +79,10 @@ export function logSumExp(data, start, end) {
 /** Whole numbers and booleans are int64. @type {(reduction: Reduction, integerReduction: Reduction) => Operation} */
 const accumulated =
   (reduction, integerReduction) =>
-  (machine, tensor, axes = null, keepdim = false, dtype = null) => {
+  (interpreter, tensor, axes = null, keepdim = false, dtype = null) => {
     const result = toDtype(dtype ?? (tensor.dtype === "float32" ? "float32" : "int64"));
     const rule = result === "int64" ? integerReduction : reduction;
-    return reduce(machine, cast(machine, tensor, result), axes, keepdim, result, rule);
+    return reduce(interpreter, cast(interpreter, tensor, result), axes, keepdim, result, rule);
   };
 const sum = accumulated(total, total);
 const prod = accumulated(
@@ -91,17 +91,17 @@ const prod = accumulated(
 );
 
 /** @type {Operation} */
-function mean(machine, tensor, axes = null, keepdim = false, dtype = null) {
+function mean(interpreter, tensor, axes = null, keepdim = false, dtype = null) {
   if (tensor.dtype !== "float32" && !dtype) throw new Error(`a tensor of ${tensor.dtype} has no mean of its dtype`);
   const result = toDtype(dtype ?? "float32");
   /** @type {Reduction} */
   const average = (data, start, end) => total(data, start, end) / (end - start);
-  return reduce(machine, cast(machine, tensor, result), axes, keepdim, result, average);
+  return reduce(interpreter, cast(interpreter, tensor, result), axes, keepdim, result, average);
 }
 
 /** @type {Operation} */
-function variance(machine, tensor, axes = null, correction = 1, keepdim = false) {
-  return reduce(machine, tensor, axes, keepdim, "float32", (data, start, end) => {
+function variance(interpreter, tensor, axes = null, correction = 1, keepdim = false) {
+  return reduce(interpreter, tensor, axes, keepdim, "float32", (data, start, end) => {
     const average = total(data, start, end) / (end - start);
     let squares = 0;
     for (let i = start; i < end; i++) squares += (data[i] - average) * (data[i] - average);
@@ -112,10 +112,10 @@ function variance(machine, tensor, axes = null, correction = 1, keepdim = false)
 /** The value of each row, and its index there. @type {(indexOf: Reduction) => Operation} */
 const extremes =
   (indexOf) =>
-  (machine, tensor, axes = null, keepdim = false) => {
-    const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keepdim);
-    const values = machine.empty(shape, tensor.dtype);
-    const indices = machine.empty(shape, "int64");
+  (interpreter, tensor, axes = null, keepdim = false) => {
+    const { data, rows, length, shape } = rowsOf(interpreter, tensor, axes, keepdim);
+    const values = interpreter.empty(shape, tensor.dtype);
+    const indices = interpreter.empty(shape, "int64");
     for (let row = 0, start = 0; row < rows; row++, start += length) {
       const index = indexOf(data, start, start + length);
       values.data[row] = data[index];
@@ -127,14 +127,14 @@ const [largest, smallest] = [extremes(largestIndex), extremes(smallestIndex)];
 /** @type {(operation: Operation, i: number) => Operation} */
 const resultOf =
   (operation, i) =>
-  (machine, ...args) =>
-    operation(machine, ...args)[i];
+  (interpreter, ...args) =>
+    operation(interpreter, ...args)[i];
 
 /** By how many numbers are not 0. @type {(holds: (count: number, length: number) => boolean) => Operation} */
 const reduceByCount =
   (holds) =>
-  (machine, tensor, axes = null, keepdim = false) =>
-    reduce(machine, tensor, axes, keepdim, "bool", (data, start, end) =>
+  (interpreter, tensor, axes = null, keepdim = false) =>
+    reduce(interpreter, tensor, axes, keepdim, "bool", (data, start, end) =>
       Number(holds(countNonzero(data, start, end), end - start)),
     );
 const any = reduceByCount((count) => count > 0);
@@ -148,7 +148,7 @@ const NORM_FUNCTIONS = {
 };
 
 /** @type {Operation} */
-function vectorNorm(machine, tensor, order, axes = null, keepdim = false) {
+function vectorNorm(interpreter, tensor, order, axes = null, keepdim = false) {
   const p = order ?? 2;
   /** @type {Reduction} */
   const norm = (data, start, end) => {
@@ -156,20 +156,24 @@ function vectorNorm(machine, tensor, order, axes = null, keepdim = false) {
     for (let i = start; i < end; i++) sum += p === 2 ? data[i] * data[i] : Math.abs(data[i]) ** p;
     return p === 2 ? Math.sqrt(sum) : sum ** (1 / p);
   };
-  return reduce(machine, tensor, axes, keepdim, "float32", NORM_FUNCTIONS[p] ?? norm);
+  return reduce(interpreter, tensor, axes, keepdim, "float32", NORM_FUNCTIONS[p] ?? norm);
 }
 
 /** The distance of each row on the left to each on the right. @type {Operation} */
-function cdist(machine, left, right, order = 2) {
-  const differences = BINARY["sub.Tensor"](machine, unsqueeze(machine, left, -2), unsqueeze(machine, right, -3));
-  return vectorNorm(machine, differences, order, [-1]);
+function cdist(interpreter, left, right, order = 2) {
+  const differences = BINARY["sub.Tensor"](
+    interpreter,
+    unsqueeze(interpreter, left, -2),
+    unsqueeze(interpreter, right, -3),
+  );
+  return vectorNorm(interpreter, differences, order, [-1]);
 }
 
 /** @type {(operation: Operation) => Operation} */
 const overAll =
   (operation) =>
-  (machine, tensor, dtype = null) =>
-    operation(machine, tensor, null, false, dtype);
+  (interpreter, tensor, dtype = null) =>
+    operation(interpreter, tensor, null, false, dtype);
 
 /** @type {Record<string, Operation>} */
 export const REDUCING = {
@@ -180,9 +184,9 @@ export const REDUCING = {
   prod: overAll(prod),
   "prod.dim_int": prod,
   "var.correction": variance,
-  "var_mean.correction": (machine, tensor, axes = null, correction = 1, keepdim = false) => [
-    variance(machine, tensor, axes, correction, keepdim),
-    mean(machine, tensor, axes, keepdim),
+  "var_mean.correction": (interpreter, tensor, axes = null, correction = 1, keepdim = false) => [
+    variance(interpreter, tensor, axes, correction, keepdim),
+    mean(interpreter, tensor, axes, keepdim),
   ],
   max: resultOf(largest, 0),
   min: resultOf(smallest, 0),
@@ -197,8 +201,8 @@ export const REDUCING = {
   "any.dims": any,
   all,
   "all.dim": all,
-  median(machine, tensor) {
-    const out = machine.empty([], tensor.dtype);
+  median(interpreter, tensor) {
+    const out = interpreter.empty([], tensor.dtype);
     const sorted = tensor.data.slice().sort(); // NaN last
     out.data[0] = Number.isNaN(sorted.at(-1)) ? NaN : sorted[(sorted.length - 1) >> 1];
     return out;

@@ -7,9 +7,9 @@ import { alongAxis, cast, toDtype } from "./tensors.js";
 import { logSumExp } from "./reducing.js";
 
 /** @type {(scan: RowScan, ...args: Parameters<Operation>) => any} */
-function scanned(scan, machine, tensor, axis, dtype) {
-  const [result] = alongAxis(machine, cast(machine, tensor, dtype), axis, ({ shape, data }) => {
-    const out = machine.empty(shape, /** @type {Dtype} */ (dtype));
+function scanned(scan, interpreter, tensor, axis, dtype) {
+  const [result] = alongAxis(interpreter, cast(interpreter, tensor, dtype), axis, ({ shape, data }) => {
+    const out = interpreter.empty(shape, /** @type {Dtype} */ (dtype));
     const length = shape[shape.length - 1];
     for (let start = 0; start < out.data.length; start += length) scan(data, start, start + length, out.data);
     return out;
@@ -23,9 +23,9 @@ const cumulative = (first, step) => {
   const scan = (data, start, end, out) => {
     for (let i = start, total = first; i < end; i++) out[i] = total = step(total, data[i]);
   };
-  return (machine, tensor, axis, dtype = null) => {
+  return (interpreter, tensor, axis, dtype = null) => {
     const accumulator = tensor.dtype === "float32" ? "float32" : "int64";
-    return scanned(scan, machine, tensor, axis, dtype ? toDtype(dtype) : accumulator);
+    return scanned(scan, interpreter, tensor, axis, dtype ? toDtype(dtype) : accumulator);
   };
 };
 
@@ -51,8 +51,8 @@ function logSoftmaxRow(data, start, end, out) {
 }
 
 /** @type {Operation} */
-export const softmaxAlong = (machine, tensor, axis, dtype = null) =>
-  scanned(softmaxRow, machine, tensor, axis, toDtype(dtype ?? "float32"));
+export const softmaxAlong = (interpreter, tensor, axis, dtype = null) =>
+  scanned(softmaxRow, interpreter, tensor, axis, toDtype(dtype ?? "float32"));
 
 /** @type {(x: number, y: number) => number} NaN is larger than all numbers. */
 function ascending(x, y) {
@@ -61,14 +61,14 @@ function ascending(x, y) {
 }
 
 /** @type {Operation} The first `count` of each row in order, and their indices; equal ones keep their order. */
-function sort(machine, tensor, axis = -1, descending = false, count = null) {
+function sort(interpreter, tensor, axis = -1, descending = false, count = null) {
   const sign = descending ? -1 : 1;
-  return alongAxis(machine, tensor, axis, ({ shape, data }) => {
+  return alongAxis(interpreter, tensor, axis, ({ shape, data }) => {
     const length = shape[shape.length - 1];
     const sorted = count ?? length;
     if (sorted > length) throw new Error(`there are no ${sorted} numbers in a row of ${length}`);
-    const values = machine.empty([...shape.slice(0, -1), sorted], tensor.dtype);
-    const indices = machine.empty(values.shape, "int64");
+    const values = interpreter.empty([...shape.slice(0, -1), sorted], tensor.dtype);
+    const indices = interpreter.empty(values.shape, "int64");
     for (let to = 0, start = 0; to < values.data.length; to += sorted, start += length) {
       const order = Array.from({ length }, (_, i) => i);
       order.sort((i, j) => sign * ascending(data[start + i], data[start + j]));
@@ -85,10 +85,10 @@ function sort(machine, tensor, axis = -1, descending = false, count = null) {
  * Make an operation that returns the best value so far and its index, the last one among equals.
  * @type {(beats: (x: number, best: number) => boolean) => Operation}
  */
-const running = (beats) => (machine, tensor, axis) =>
-  alongAxis(machine, tensor, axis, ({ shape, data }) => {
-    const values = machine.empty(shape, tensor.dtype);
-    const indices = machine.empty(shape, "int64");
+const running = (beats) => (interpreter, tensor, axis) =>
+  alongAxis(interpreter, tensor, axis, ({ shape, data }) => {
+    const values = interpreter.empty(shape, tensor.dtype);
+    const indices = interpreter.empty(shape, "int64");
     const length = shape[shape.length - 1];
     for (let i = 0, best = 0; i < data.length; i++) {
       if (i % length === 0 || data[i] !== data[i] || beats(data[i], data[best])) best = i;
@@ -105,8 +105,8 @@ export const SCANNING = {
   logcumsumexp: cumulative(-Infinity, logAddExp),
   cummax: running((x, best) => x >= best),
   cummin: running((x, best) => x <= best),
-  "log_softmax.int": (machine, tensor, axis) => scanned(logSoftmaxRow, machine, tensor, axis, "float32"),
+  "log_softmax.int": (interpreter, tensor, axis) => scanned(logSoftmaxRow, interpreter, tensor, axis, "float32"),
   sort,
-  "sort.stable": (machine, tensor, stable, axis, descending) => sort(machine, tensor, axis, descending),
-  topk: (machine, tensor, count, axis = -1, largest = true) => sort(machine, tensor, axis, largest, count),
+  "sort.stable": (interpreter, tensor, stable, axis, descending) => sort(interpreter, tensor, axis, descending),
+  topk: (interpreter, tensor, count, axis = -1, largest = true) => sort(interpreter, tensor, axis, largest, count),
 };

@@ -36,31 +36,31 @@ function windowOf(tensor, axis, start, end, step) {
 }
 
 /** @type {Operation} */
-function slice(machine, tensor, axis = 0, start = null, end = null, step = 1) {
+function slice(interpreter, tensor, axis = 0, start = null, end = null, step = 1) {
   const window = windowOf(tensor, axis, start, end, step);
   if (sizeOf(window.shape) === sizeOf(tensor.shape) && step === 1) return tensor;
-  return asStrided(machine, tensor, window.shape, window.strides, window.start);
+  return asStrided(interpreter, tensor, window.shape, window.strides, window.start);
 }
 
 /** @type {Operation} */
-function select(machine, tensor, axis, index) {
+function select(interpreter, tensor, axis, index) {
   const start = normalizeIndex(index, lengthOf(tensor, axis));
-  return squeeze(machine, slice(machine, tensor, axis, start, start + 1), axis);
+  return squeeze(interpreter, slice(interpreter, tensor, axis, start, start + 1), axis);
 }
 
 /** @type {Operation} */
-function split(machine, tensor, size, axis = 0) {
+function split(interpreter, tensor, size, axis = 0) {
   const length = lengthOf(tensor, axis);
   const count = Math.max(1, Math.ceil(length / size));
-  return Array.from({ length: count }, (_, i) => slice(machine, tensor, axis, i * size, (i + 1) * size));
+  return Array.from({ length: count }, (_, i) => slice(interpreter, tensor, axis, i * size, (i + 1) * size));
 }
 
 /** @type {Operation} */
-const unbind = (machine, tensor, axis = 0) =>
-  Array.from({ length: lengthOf(tensor, axis) }, (_, i) => select(machine, tensor, axis, i));
+const unbind = (interpreter, tensor, axis = 0) =>
+  Array.from({ length: lengthOf(tensor, axis) }, (_, i) => select(interpreter, tensor, axis, i));
 
 /** @type {Operation} */
-function cat(machine, tensors, axis = 0) {
+function cat(interpreter, tensors, axis = 0) {
   /** @type {Tensor[]} */
   const joinable = tensors.filter((/** @type {Tensor} */ { shape }) => shape.length !== 1 || shape[0] !== 0);
   /** @type {Tensor[]} */
@@ -73,7 +73,7 @@ function cat(machine, tensors, axis = 0) {
       throw new Error(`${shapes.join(" and ")} cannot be joined along axis ${axis}`);
     }
   shape[joined] = parts.reduce((sum, part) => sum + part.shape[joined], 0);
-  const out = machine.empty(shape, resultType(machine, ...tensors));
+  const out = interpreter.empty(shape, resultType(interpreter, ...tensors));
   const strides = stridesOf(shape);
   let start = 0;
   for (const { shape: lengths, data } of parts) {
@@ -87,30 +87,30 @@ function cat(machine, tensors, axis = 0) {
 export const SLICING = {
   "slice.Tensor": slice,
   "select.int": select,
-  slice_scatter(machine, tensor, source, axis = 0, start = null, end = null, step = 1) {
+  slice_scatter(interpreter, tensor, source, axis = 0, start = null, end = null, step = 1) {
     const window = windowOf(tensor, axis, start, end, step);
-    const out = copy(machine, tensor);
-    const { data } = expand(machine, source, window.shape);
+    const out = copy(interpreter, tensor);
+    const { data } = expand(interpreter, source, window.shape);
     copyStrided(window.shape, { data, strides: stridesOf(window.shape) }, { ...window, data: out.data });
     return out;
   },
   "split.Tensor": split,
-  split_with_sizes(machine, tensor, lengths, axis = 0) {
+  split_with_sizes(interpreter, tensor, lengths, axis = 0) {
     let start = 0;
-    const parts = lengths.map((/** @type {number} */ part) => slice(machine, tensor, axis, start, (start += part)));
+    const parts = lengths.map((/** @type {number} */ part) => slice(interpreter, tensor, axis, start, (start += part)));
     const length = lengthOf(tensor, axis);
     if (start !== length) throw new Error(`the lengths ${formatShape(lengths)} do not add up to ${length}`);
     return parts;
   },
-  chunk(machine, tensor, count, axis = 0) {
+  chunk(interpreter, tensor, count, axis = 0) {
     const length = lengthOf(tensor, axis);
-    return length === 0 ? Array(count).fill(tensor) : split(machine, tensor, Math.ceil(length / count), axis);
+    return length === 0 ? Array(count).fill(tensor) : split(interpreter, tensor, Math.ceil(length / count), axis);
   },
   "unbind.int": unbind,
   cat,
-  stack(machine, tensors, axis = 0) {
+  stack(interpreter, tensors, axis = 0) {
     const newAxis = normalizeAxis(tensors[0].shape.length + 1, axis);
-    const parts = tensors.map((/** @type {Tensor} */ tensor) => unsqueeze(machine, tensor, newAxis));
-    return cat(machine, parts, newAxis);
+    const parts = tensors.map((/** @type {Tensor} */ tensor) => unsqueeze(interpreter, tensor, newAxis));
+    return cat(interpreter, parts, newAxis);
   },
 };

@@ -2,7 +2,7 @@
 // returned them; reshaped ones share their memory.
 
 /** @import { Dtype, Numbers, Tensor } from "../types.js" */
-/** @import { Machine } from "./machine.js" */
+/** @import { Interpreter } from "./interpreter.js" */
 /** @typedef {{ data: Numbers, strides: number[], start?: number }} Window */
 
 import { asArray, broadcastStrides, formatShape, inferShape, normalizeAxis, sizeOf, stridesOf } from "./shape-utils.js";
@@ -85,25 +85,25 @@ export function copyStrided(shape, source, target) {
 
 /**
  * Return a copy of the cells that strides select.
- * @type {(machine: Machine, tensor: Tensor, shape: number[], strides: number[], start?: number) => Tensor}
+ * @type {(interpreter: Interpreter, tensor: Tensor, shape: number[], strides: number[], start?: number) => Tensor}
  */
-export function asStrided(machine, tensor, shape, strides, start = 0) {
-  const out = machine.empty(shape, tensor.dtype);
+export function asStrided(interpreter, tensor, shape, strides, start = 0) {
+  const out = interpreter.empty(shape, tensor.dtype);
   copyStrided(shape, { data: tensor.data, strides, start }, { data: out.data, strides: stridesOf(shape) });
   return out;
 }
 
-/** @type {(machine: Machine, tensor: Tensor, shape: number[]) => Tensor} A length of -1 stays as it is. */
-export function expand(machine, tensor, shape) {
+/** @type {(interpreter: Interpreter, tensor: Tensor, shape: number[]) => Tensor} A length of -1 stays as it is. */
+export function expand(interpreter, tensor, shape) {
   const lead = shape.length - tensor.shape.length;
   const target = shape.map((length, axis) => (length < 0 ? tensor.shape[axis - lead] : length));
   const strides = broadcastStrides(tensor.shape, target);
   if (sizeOf(target) === sizeOf(tensor.shape) && lead >= 0) return reshape(tensor, target);
-  return asStrided(machine, tensor, target, strides);
+  return asStrided(interpreter, tensor, target, strides);
 }
 
-/** Reorder the axes of a tensor. @type {(machine: Machine, tensor: Tensor, order: number[]) => Tensor} */
-export function permute(machine, tensor, order) {
+/** Reorder the axes of a tensor. @type {(interpreter: Interpreter, tensor: Tensor, order: number[]) => Tensor} */
+export function permute(interpreter, tensor, order) {
   const rank = tensor.shape.length;
   const axes = order.map((axis) => normalizeAxis(rank, axis));
   if (axes.length !== rank || new Set(axes).size !== rank)
@@ -113,7 +113,7 @@ export function permute(machine, tensor, order) {
   if (long.every((axis, i) => i === 0 || long[i - 1] < axis)) return reshape(tensor, shape); // no number moves
   const strides = stridesOf(tensor.shape);
   return asStrided(
-    machine,
+    interpreter,
     tensor,
     shape,
     axes.map((axis) => strides[axis]),
@@ -122,15 +122,15 @@ export function permute(machine, tensor, order) {
 
 /**
  * Call `work` with one axis moved to the back, and move it back in each result.
- * @type {(machine: Machine, tensor: Tensor, axis: number, work: (moved: Tensor) => Tensor | Tensor[]) => Tensor[]}
+ * @type {(interpreter: Interpreter, tensor: Tensor, axis: number, work: (moved: Tensor) => Tensor | Tensor[]) => Tensor[]}
  */
-export function alongAxis(machine, tensor, axis, work) {
+export function alongAxis(interpreter, tensor, axis, work) {
   const rank = tensor.shape.length;
   const last = normalizeAxis(rank, axis);
   if (rank === 0) return asArray(work(reshape(tensor, [1]))).map((result) => reshape(result, []));
   const order = [...Array(rank).keys()].filter((i) => i !== last).concat(last);
   const inverse = order.map((_, i) => order.indexOf(i));
-  return asArray(work(permute(machine, tensor, order))).map((result) => permute(machine, result, inverse));
+  return asArray(work(permute(interpreter, tensor, order))).map((result) => permute(interpreter, result, inverse));
 }
 
 /** @type {(dtype: string) => Dtype} The engine's dtype for one of torch's. */
@@ -143,22 +143,22 @@ export function toDtype(dtype) {
 
 /**
  * Return the dtype of torch's type promotion. For a 2, the program's step says whether it was written 2.0 in Python.
- * @type {(machine: Machine, ...values: (Tensor | number | boolean | null)[]) => Dtype}
+ * @type {(interpreter: Interpreter, ...values: (Tensor | number | boolean | null)[]) => Dtype}
  */
-export function resultType(machine, ...values) {
+export function resultType(interpreter, ...values) {
   const levels = values.map((value) => {
     if (value === null || typeof value === "boolean") return 0;
     if (isTensor(value)) return PROMOTION_ORDER.indexOf(value.dtype);
-    return Number.isInteger(value) && machine.node?.dtype?.[0] !== "float32" ? 1 : 2;
+    return Number.isInteger(value) && interpreter.node?.dtype?.[0] !== "float32" ? 1 : 2;
   });
   return PROMOTION_ORDER[Math.max(...levels)];
 }
 
-/** Convert a tensor to a dtype. @type {(machine: Machine, tensor: Tensor, dtype?: string | null) => Tensor} */
-export function cast(machine, tensor, dtype) {
+/** Convert a tensor to a dtype. @type {(interpreter: Interpreter, tensor: Tensor, dtype?: string | null) => Tensor} */
+export function cast(interpreter, tensor, dtype) {
   const target = dtype ? toDtype(dtype) : tensor.dtype;
   if (target === tensor.dtype) return tensor;
-  const out = machine.empty(tensor.shape, target);
+  const out = interpreter.empty(tensor.shape, target);
   if (target === "bool") for (let i = 0; i < out.data.length; i++) out.data[i] = tensor.data[i] === 0 ? 0 : 1;
   else out.data.set(tensor.data);
   return out;
@@ -166,17 +166,17 @@ export function cast(machine, tensor, dtype) {
 
 /**
  * Return a tensor filled with a value.
- * @type {(machine: Machine, shape: number[], value: number | boolean, dtype: Dtype) => Tensor}
+ * @type {(interpreter: Interpreter, shape: number[], value: number | boolean, dtype: Dtype) => Tensor}
  */
-export function full(machine, shape, value, dtype) {
-  const out = machine.empty(shape, dtype);
+export function full(interpreter, shape, value, dtype) {
+  const out = interpreter.empty(shape, dtype);
   out.data.fill(Number(dtype === "bool" ? Boolean(value) : value));
   return out;
 }
 
-/** Return a copy of a tensor. @type {(machine: Machine, tensor: Tensor) => Tensor} */
-export function copy(machine, tensor) {
-  const out = machine.empty(tensor.shape, tensor.dtype);
+/** Return a copy of a tensor. @type {(interpreter: Interpreter, tensor: Tensor) => Tensor} */
+export function copy(interpreter, tensor) {
+  const out = interpreter.empty(tensor.shape, tensor.dtype);
   out.data.set(tensor.data);
   return out;
 }

@@ -1,28 +1,28 @@
 // Elementwise operations on one tensor.
 
 /** @import { Dtype, Operation, Tensor } from "../types.js" */
-/** @import { Machine } from "./machine.js" */
+/** @import { Interpreter } from "./interpreter.js" */
 /** @typedef {(x: number) => number} Unary */
 
 import { cast } from "./tensors.js";
 
-/** @type {(machine: Machine, tensor: Tensor, dtype: Dtype, of: (x: number) => number | boolean) => Tensor} */
-function mapped(machine, tensor, dtype, of) {
-  const out = machine.empty(tensor.shape, dtype);
+/** @type {(interpreter: Interpreter, tensor: Tensor, dtype: Dtype, of: (x: number) => number | boolean) => Tensor} */
+function mapped(interpreter, tensor, dtype, of) {
+  const out = interpreter.empty(tensor.shape, dtype);
   const { data } = tensor;
   const to = out.data;
   for (let i = 0; i < data.length; i++) to[i] = /** @type {number} */ (of(data[i]));
   return out;
 }
 /** @type {(of: Unary) => Operation} */
-const toFloats = (of) => (machine, tensor) => mapped(machine, tensor, "float32", of);
+const toFloats = (of) => (interpreter, tensor) => mapped(interpreter, tensor, "float32", of);
 /** @type {(of: Unary) => Operation} */
-const sameDtype = (of) => (machine, tensor) => mapped(machine, tensor, tensor.dtype, of);
+const sameDtype = (of) => (interpreter, tensor) => mapped(interpreter, tensor, tensor.dtype, of);
 /** @type {(of: (x: number) => boolean) => Operation} */
-const toBools = (of) => (machine, tensor) => mapped(machine, tensor, "bool", of);
+const toBools = (of) => (interpreter, tensor) => mapped(interpreter, tensor, "bool", of);
 /** @type {(of: Unary) => Operation} Whole numbers stay as they are. */
-const onFloats = (of) => (machine, tensor) =>
-  tensor.dtype === "float32" ? mapped(machine, tensor, "float32", of) : tensor;
+const onFloats = (of) => (interpreter, tensor) =>
+  tensor.dtype === "float32" ? mapped(interpreter, tensor, "float32", of) : tensor;
 
 /** @type {Unary} */
 const halfToEven = (x) => (x - Math.floor(x) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x));
@@ -70,9 +70,9 @@ function normalCdf(x) {
 }
 
 /** @type {Operation} */
-function round(machine, tensor, decimals = 0) {
+function round(interpreter, tensor, decimals = 0) {
   const scale = 10 ** decimals;
-  return onFloats(decimals === 0 ? halfToEven : (x) => halfToEven(x * scale) / scale)(machine, tensor);
+  return onFloats(decimals === 0 ? halfToEven : (x) => halfToEven(x * scale) / scale)(interpreter, tensor);
 }
 
 const TRANSCENDENTAL = /** @type {const} */ ([
@@ -83,8 +83,8 @@ const TRANSCENDENTAL = /** @type {const} */ ([
 /** @type {Record<string, Operation>} */
 export const UNARY = {
   ...Object.fromEntries(TRANSCENDENTAL.map((name) => [name, toFloats(Math[name])])),
-  gelu(machine, tensor, approximate = "none") {
-    const out = machine.empty(tensor.shape);
+  gelu(interpreter, tensor, approximate = "none") {
+    const out = interpreter.empty(tensor.shape);
     const { data } = tensor;
     const to = out.data;
     if (approximate === "tanh") {
@@ -96,19 +96,20 @@ export const UNARY = {
     } else for (let i = 0; i < data.length; i++) to[i] = data[i] * normalCdf(data[i]);
     return out;
   },
-  relu(machine, tensor) {
-    const out = machine.empty(tensor.shape, tensor.dtype);
+  relu(interpreter, tensor) {
+    const out = interpreter.empty(tensor.shape, tensor.dtype);
     const { data } = tensor;
     for (let i = 0; i < data.length; i++) out.data[i] = data[i] < 0 ? 0 : data[i];
     return out;
   },
   silu: toFloats((x) => x * sigmoid(x)),
   sigmoid: toFloats(sigmoid),
-  hardtanh: (machine, tensor, low = -1, high = 1) =>
-    mapped(machine, tensor, tensor.dtype, (x) => Math.min(Math.max(x, low), high)),
-  leaky_relu: (machine, tensor, slope = 0.01) => mapped(machine, tensor, "float32", (x) => (x < 0 ? slope * x : x)),
-  elu: (machine, tensor, alpha = 1, scale = 1, inner = 1) =>
-    mapped(machine, tensor, "float32", (x) => scale * (x > 0 ? x : alpha * Math.expm1(x * inner))),
+  hardtanh: (interpreter, tensor, low = -1, high = 1) =>
+    mapped(interpreter, tensor, tensor.dtype, (x) => Math.min(Math.max(x, low), high)),
+  leaky_relu: (interpreter, tensor, slope = 0.01) =>
+    mapped(interpreter, tensor, "float32", (x) => (x < 0 ? slope * x : x)),
+  elu: (interpreter, tensor, alpha = 1, scale = 1, inner = 1) =>
+    mapped(interpreter, tensor, "float32", (x) => scale * (x > 0 ? x : alpha * Math.expm1(x * inner))),
   exp2: toFloats((x) => 2 ** x),
   rsqrt: toFloats((x) => 1 / Math.sqrt(x)),
   reciprocal: toFloats((x) => 1 / x),
@@ -125,9 +126,9 @@ export const UNARY = {
   isnan: toBools(Number.isNaN),
   isinf: toBools((x) => x === Infinity || x === -Infinity),
   logical_not: toBools((x) => x === 0),
-  bitwise_not: (machine, tensor) =>
-    mapped(machine, tensor, tensor.dtype, tensor.dtype === "bool" ? (x) => 1 - x : (x) => ~x),
+  bitwise_not: (interpreter, tensor) =>
+    mapped(interpreter, tensor, tensor.dtype, tensor.dtype === "bool" ? (x) => 1 - x : (x) => ~x),
   _to_copy: cast,
   "to.dtype": cast,
-  type_as: (machine, tensor, other) => cast(machine, tensor, other.dtype),
+  type_as: (interpreter, tensor, other) => cast(interpreter, tensor, other.dtype),
 };

@@ -32,8 +32,8 @@ const DECODERS = {
 };
 
 /** Decode a stored weight. @type {(weight: WeightSpec, bytes: Uint8Array) => Tensor} */
-export function weightOf({ shape, dtype, stored, at, scale }, bytes) {
+export function weightOf({ shape, dtype, stored, byte_range, scale }, bytes) {
   const bufferOf = ([start, length] = [0, 0]) => bytes.slice(start, start + length).buffer; // a copy is aligned
   const scales = new Float32Array(bufferOf(scale ?? undefined));
-  return { shape, dtype, data: DECODERS[stored](bufferOf(at), scales, shape[shape.length - 1]) };
+  return { shape, dtype, data: DECODERS[stored](bufferOf(byte_range), scales, shape[shape.length - 1]) };
 }

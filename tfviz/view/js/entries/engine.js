@@ -1,5 +1,5 @@
 // The entry point of the worker that runs programs.
 
-export { Machine } from "../engine/machine.js";
-export { Products } from "../engine/products.js";
+export { Interpreter } from "../engine/interpreter.js";
+export { MatmulKernel } from "../engine/products.js";
 export { serve } from "../engine/worker.js";

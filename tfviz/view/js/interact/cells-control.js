@@ -31,14 +31,14 @@ export class TableControl extends Control {
    */
   constructor(spec, set, theme, announce) {
     super(spec, set, theme);
-    const { rows, cols, flat } = spec;
+    const { rows, columns, flat } = spec;
     /** @type {Spec["start"]} */
     this.value = spec.start;
     this.announce = announce;
-    this.buttons = rows.map((_, row) => cols.map((__, col) => this.button(row, col)));
+    this.buttons = rows.map((_, row) => columns.map((__, col) => this.button(row, col)));
     const [down, across] = spec.axes ?? ["", ""];
     const corner = [down && `${down} ↓`, across && `${across} →`].filter(Boolean).join("  ");
-    const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
+    const head = h("tr", {}, flat ? null : h("td"), ...columns.map((word) => h("th", { scope: "col" }, label(word))));
     const lines = rows.map((word, row) =>
       h(
         "tr",
@@ -53,7 +53,7 @@ export class TableControl extends Control {
       h("thead", {}, head),
       h("tbody", {}, ...lines),
     );
-    table.style.setProperty("--columns", String(cols.length));
+    table.style.setProperty("--columns", String(columns.length));
     const note = [corner, this.limitsText].filter(Boolean).map((text) => h("small", {}, text));
     this.element = h("div", { class: "control" }, h("span", {}, this.name, ...note), table);
   }
@@ -102,8 +102,8 @@ export class TableControl extends Control {
 
   /** @param {number} row @param {number} col */
   cellName(row, col) {
-    const { rows, cols, flat } = this.spec;
-    return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
+    const { rows, columns, flat } = this.spec;
+    return flat ? label(columns[col], 40) : `${label(rows[row], 40)}, ${label(columns[col], 40)}`;
   }
 
   /**
@@ -135,11 +135,11 @@ export class TableControl extends Control {
   }
 
   words() {
-    return this.spec.flat ? this.spec.cols : this.spec.rows;
+    return this.spec.flat ? this.spec.columns : this.spec.rows;
   }
 
   columns() {
-    return this.spec.cols;
+    return this.spec.columns;
   }
 
   /** @abstract @param {number | boolean} _cell */

@@ -256,7 +256,7 @@ export class Instrument {
   /** @param {string | string[]} named @param {Side} side @returns {string[]} */
   axisWords(named, side) {
     if (typeof named !== "string") return named;
-    return this.controls[named][side === "cols" ? "columns" : "words"](this.values[named]);
+    return this.controls[named][side === "columns" ? "columns" : "words"](this.values[named]);
   }
 
   /**
@@ -268,12 +268,12 @@ export class Instrument {
     for (const panel of this.panels) {
       const output = this.outputs?.[panel.result];
       if (!output) continue;
-      const { result, kind, rows, cols, positions, ends, hatched } = panel;
+      const { result, kind, rows, columns, positions, ends, hatched } = panel;
       const tensor = withoutLeadingOnes(output, MAX_AXES[kind] ?? 2);
       const content = {
         ...panel,
         rows: this.axisWords(rows, "rows"),
-        cols: this.axisWords(cols, "cols"),
+        columns: this.axisWords(columns, "columns"),
         ...scales[result],
         positions: typeof positions === "string" ? this.values[positions] : positions,
         keyed: Boolean(ends ?? hatched),

@@ -18,7 +18,7 @@ import { excerpt, quoted } from "../base/visible-text.js";
  * @property {Tensor} tensor
  * @property {string} title
  * @property {string[]} rows words of its axes
- * @property {string[]} cols
+ * @property {string[]} columns
  * @property {ScaleKind} scale
  * @property {number} limit
  * @property {Point[]} positions of the nodes of a graph
@@ -52,7 +52,7 @@ export class Panel {
   /** @type {string[]} */
   rows = [];
   /** @type {string[]} */
-  cols = [];
+  columns = [];
   /** @type {Point[]} */
   positions = [];
   /** @type {ScaleKind} */

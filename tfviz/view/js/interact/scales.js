@@ -62,12 +62,12 @@ export function rowsSumToOne(shape, data) {
 /**
  * Make a grid of numbers. Minus infinity is a score that a mask forbids; NaN stays blank.
  * @param {string[]} rows
- * @param {string[]} cols
+ * @param {string[]} columns
  * @param {Numbers | number[]} data
  * @param {{ scale?: string, limit?: number }} gridScale
  */
-export function gridOf(rows, cols, data, gridScale) {
-  return Grid.of(rows, cols, data, Uint8Array.from(data, stateOf), gridScale);
+export function gridOf(rows, columns, data, gridScale) {
+  return Grid.of(rows, columns, data, Uint8Array.from(data, stateOf), gridScale);
 }
 
 /** @param {number} value */

@@ -191,8 +191,8 @@ const best = (sizes) => sizes.reduce((top, size, i) => (size > sizes[top] ? i : 
 
 /** Return a function that names a column of a row. @param {Content} content @param {number} n @param {number} m */
 function wordsOf(content, n, m) {
-  const { kind, rows, cols } = content;
-  const words = wordsFor(ROW_KINDS.includes(kind) || kind === "graph" ? rows : cols, m);
+  const { kind, rows, columns } = content;
+  const words = wordsFor(ROW_KINDS.includes(kind) || kind === "graph" ? rows : columns, m);
   const same = kind === "grid" && hasSameWords(content, n, m);
   return (/** @type {number} */ row, /** @type {number} */ col) => (same && row === col ? "itself" : quote(words[col]));
 }
@@ -210,5 +210,5 @@ const isShares = ({ kind, tensor }) =>
   kind === "grid" && tensor.shape.length === 2 && rowsSumToOne(tensor.shape, tensor.data);
 
 /** @param {Content} content @param {number} n @param {number} m */
-const hasSameWords = ({ rows, cols }, n, m) =>
-  n === m && n > 1 && wordsFor(rows, n).join("\n") === wordsFor(cols, m).join("\n");
+const hasSameWords = ({ rows, columns }, n, m) =>
+  n === m && n > 1 && wordsFor(rows, n).join("\n") === wordsFor(columns, m).join("\n");

@@ -34,6 +34,10 @@ export class StoredInstrument extends Instrument {
  */
 export function unpacked(results, slice) {
   /** @type {(stored: StoredResult) => any} */
-  const tensor = ({ shape, dtype, at }) => ({ shape, dtype, data: new ARRAY_TYPES[dtype](slice(at).slice().buffer) });
+  const tensor = ({ shape, dtype, byte_range }) => ({
+    shape,
+    dtype,
+    data: new ARRAY_TYPES[dtype](slice(byte_range).slice().buffer),
+  });
   return Object.fromEntries(Object.entries(results).map(([name, result]) => [name, tensor(result)]));
 }

@@ -52,14 +52,14 @@ export class SwitchesControl extends TableControl {
 
   /** @param {SwitchesSpec["start"]} value */
   describe(value) {
-    const { rows, cols, flat } = this.spec;
+    const { rows, columns, flat } = this.spec;
     if (flat)
       return (
-        cols
+        columns
           .filter((_, col) => value[0][col])
           .map((word) => label(word))
           .join(", ") || "none"
       );
-    return `${value.flat().filter(Boolean).length} of ${rows.length * cols.length} on`;
+    return `${value.flat().filter(Boolean).length} of ${rows.length * columns.length} on`;
   }
 }

@@ -31,7 +31,7 @@ class NumberHeatmap extends Heatmap {
     this.axes = axes;
     Object.assign(this, { left: Math.min(0.4 * width, widest(this.labels[0]) + 10) });
     const nameWidth = Math.max(...this.labels[1].map((word) => textWidth(word, 12, true)));
-    const hasVerticalNames = this.hasVerticalNames && nameWidth + 8 > this.mapWidth / grid.cols.length;
+    const hasVerticalNames = this.hasVerticalNames && nameWidth + 8 > this.mapWidth / grid.columns.length;
     const heading = this.axes.some(Boolean) ? AXIS_NAMES_HEIGHT : 0;
     const top = (hasVerticalNames ? this.top - 16 : COLUMN_NAMES_HEIGHT) + heading;
     Object.assign(this, { hasVerticalNames, top, height: this.height - this.top + top });
@@ -58,10 +58,10 @@ class NumberHeatmap extends Heatmap {
   /** Draw lines between the cells, so that empty ones are seen as cells. @param {Pen} pen @param {HeatmapStyle} [style] */
   drawMarks(pen, style = {}) {
     const { left, top, mapWidth, mapHeight, grid, theme } = this;
-    const [cellWidth, cellHeight] = [mapWidth / grid.cols.length, mapHeight / grid.rows.length];
+    const [cellWidth, cellHeight] = [mapWidth / grid.columns.length, mapHeight / grid.rows.length];
     const line = { stroke: theme.line, alpha: 0.5 };
     if (Math.min(cellWidth, cellHeight) >= MIN_RULED_CELL) {
-      for (let col = 1; col < grid.cols.length; col++)
+      for (let col = 1; col < grid.columns.length; col++)
         pen.line(left + col * cellWidth, top, left + col * cellWidth, top + mapHeight, line);
       for (let row = 1; row < grid.rows.length; row++)
         pen.line(left, top + row * cellHeight, left + mapWidth, top + row * cellHeight, line);
@@ -86,7 +86,7 @@ export class GridPanel extends Panel {
       legend: !this.isNumbered && !this.keyed,
       numbers: this.isNumbered,
     });
-    this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
+    this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.columns, m), this.tensor.data, this);
     [this.width, this.height] = [120, 24];
     if (!n || !m) return;
     this.map.layout(this.grid, width);
@@ -130,7 +130,7 @@ export class GridPanel extends Panel {
 
   /** @param {Point} cell */
   cellName([row, col]) {
-    return fromTo(this.grid.rows[row], this.grid.cols[col]);
+    return fromTo(this.grid.rows[row], this.grid.columns[col]);
   }
 }
 

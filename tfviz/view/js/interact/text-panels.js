@@ -40,7 +40,7 @@ export class LinePanel extends Panel {
     this.size = [n, m];
     this.isSingle = n === 1 && !this.rows.length;
     this.names = wordsFor(this.rows, n);
-    this.steps = wordsFor(this.cols, m);
+    this.steps = wordsFor(this.columns, m);
     this.grid = gridOf(this.names, this.steps, this.tensor.data, this);
     const finite = Array.from(this.tensor.data).filter(Number.isFinite);
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];

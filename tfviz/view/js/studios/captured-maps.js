@@ -51,11 +51,11 @@ export class CapturedMaps {
     this.current = null;
   }
 
-  /** @param {(CapturedPart & { rows: string[], cols: string[] })[]} parts */
+  /** @param {(CapturedPart & { rows: string[], columns: string[] })[]} parts */
   update(parts) {
     this.maps = parts.map(({ maps }) => maps);
-    this.parts = parts.map(({ name, rows, cols, maps }) => {
-      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null };
+    this.parts = parts.map(({ name, rows, columns, maps }) => {
+      return { name, rows, columns, layers: maps.length, heads: headsOf({ maps }), groups: null };
     });
     this.grids.clear();
   }
@@ -75,13 +75,13 @@ export class CapturedMaps {
 
   /** @param {number} part @param {number} layer @param {number} head */
   makeGrid(part, layer, head) {
-    const { rows, cols } = this.parts[part];
+    const { rows, columns } = this.parts[part];
     const { data, allowed } = this.maps[part][layer];
-    const cells = rows.length * cols.length;
+    const cells = rows.length * columns.length;
     const state = allowed
       .subarray(head * cells, (head + 1) * cells)
       .map((isAllowed) => (isAllowed ? ALLOWED : FORBIDDEN));
-    return Grid.of(rows, cols, data.subarray(head * cells, (head + 1) * cells), state);
+    return Grid.of(rows, columns, data.subarray(head * cells, (head + 1) * cells), state);
   }
 
   isPartial() {

@@ -25,7 +25,7 @@ const MIN_LOOP = 24; // tokens that must repeat, so that a word said twice is no
  */
 function bestHead(studio, kind) {
   const scored = studio.heads.addresses
-    .filter((address) => !studio.heads.isOff(address))
+    .filter((address) => !studio.heads.isAblated(address))
     .map((address) => {
       const counts = countKinds(studio.heads.grid(address), studio.idsOf(address.part));
       const { count, of } = counts.filter((one) => one.kind === kind)[0];
@@ -56,7 +56,7 @@ export function writeExamples(studio) {
   const begin = async (more = {}) => {
     loop.running = false;
     await loop.lastWrite;
-    store.set({ off: [], temperature, top_k, top_p, ...more });
+    store.set({ ablated_heads: [], temperature, top_k, top_p, ...more });
     await studio.whenIdle();
   };
   return [
@@ -154,7 +154,7 @@ export function classifyExamples(studio) {
     {
       name: "Strike out the word that counts most",
       act: async () => {
-        store.set({ off: [] });
+        store.set({ ablated_heads: [] });
         studio.change({ ...studio.initialState, ...(isLabel(studio.label) ? {} : { label: PREDICTED_LABEL }) });
         await studio.whenIdle();
         const i = strongest();
@@ -165,7 +165,7 @@ export function classifyExamples(studio) {
       name: "Turn the words around",
       act: () =>
         studio.change({
-          off: [],
+          ablated_heads: [],
           text: store.get("text").trim().split(/\s+/).reverse().join(" "),
           ...studio.initialState,
         }),
@@ -182,7 +182,7 @@ export function fillExamples(studio) {
       name: "Hide the last word",
       act: () =>
         studio.change({
-          off: [],
+          ablated_heads: [],
           masked: studio.segments.slice(-1).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
@@ -191,7 +191,7 @@ export function fillExamples(studio) {
       name: "Hide every other word",
       act: () =>
         studio.change({
-          off: [],
+          ablated_heads: [],
           masked: studio.segments.filter((_, i) => i % 2).flatMap((segment) => studio.positionsOf(segment)),
           filled: [],
         }),
@@ -205,7 +205,7 @@ export function fillExamples(studio) {
 export function translateExamples(studio) {
   const { store, viewDocument } = studio;
   const { num_beams, length_penalty } = viewDocument.state;
-  const from = { off: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
+  const from = { ablated_heads: [], node: null, ...NO_LOCKS, prefix: [], num_beams, length_penalty };
   return [
     { name: "Translate it", act: () => store.set({ ...from, steps: viewDocument.max_new_tokens }) },
     { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
@@ -236,11 +236,11 @@ export function translateExamples(studio) {
 const importantHead = (studio) => ({
   name: "Find the head that matters most",
   act: async () => {
-    studio.store.set({ off: [] });
+    studio.store.set({ ablated_heads: [] });
     const head = await studio.importance.findStrongest();
     if (head) studio.heads.select(head);
   },
 });
 
 /** @param {Studio<any>} studio @returns {Example} */
-const allHeadsOff = ({ heads }) => ({ name: "Switch all heads off", act: () => heads.switchAllOff() });
+const allHeadsOff = ({ heads }) => ({ name: "Switch all heads off", act: () => heads.ablateAll() });

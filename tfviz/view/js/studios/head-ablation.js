@@ -12,7 +12,7 @@ import { LruCache } from "../base/lru-cache.js";
  * @property {string} key of everything that the measure depends on, but for the edits
  * @property {number} value the measure now
  * @property {(edits: Edit[]) => Promise<number | null>} measure it with other heads off; null if that failed
- * @property {(other: number, isOff: boolean) => string} describe the change that toggling a head makes, in a sentence
+ * @property {(other: number, isAblated: boolean) => string} describe the change that toggling a head makes, in a sentence
  * @property {(value: number) => number} loss of a value, in `unit`: the larger, the worse the answer
  * @property {string} unit such as "nats a letter"
  */
@@ -47,7 +47,7 @@ export function probabilityQuery(name, { key, answer, probability, ask }) {
       const other = await ask(edits);
       return other && probability(other);
     },
-    describe: (other, isOff) => probabilityChange(name, value, other, isOff),
+    describe: (other, isAblated) => probabilityChange(name, value, other, isAblated),
     loss: (other) => -logOddsOf(other),
     unit: `log-odds of ${name}`,
   };
@@ -58,11 +58,11 @@ export function probabilityQuery(name, { key, answer, probability, ask }) {
  * @param {string} name
  * @param {number} probability
  * @param {number} other
- * @param {boolean} isOff
+ * @param {boolean} isAblated
  */
-function probabilityChange(name, probability, other, isOff) {
+function probabilityChange(name, probability, other, isAblated) {
   const [now, then] = [probability, other].map(percent);
-  const how = isOff ? "With this head on" : "With this head off";
+  const how = isAblated ? "With this head on" : "With this head off";
   const [falls, fall] = other < probability ? ["falls", "fall"] : ["rises", "rise"];
   if (now !== then) return `${how} ${name} ${falls} from ${now} to ${then}.`;
   const [odds, otherOdds] = [probability, other].map((one) => withSign(logOddsOf(one), 1));
@@ -99,7 +99,7 @@ export class HeadAblation {
       void this.measure(address, query).then(
         (value) => value === null || studio.frame.closed || studio.showSentence(), // a failure is not tried again at once
       );
-    return typeof other === "number" ? query.describe(other, studio.heads.isOff(address)) : "";
+    return typeof other === "number" ? query.describe(other, studio.heads.isAblated(address)) : "";
   }
 
   /**

@@ -64,7 +64,7 @@ export class HeadImportance {
     if (!isCurrent() || studio.frame.closed) return;
     this.measuring = true;
     this.unit = query.unit;
-    for (const address of studio.heads.addresses.filter((one) => !studio.heads.isOff(one))) {
+    for (const address of studio.heads.addresses.filter((one) => !studio.heads.isAblated(one))) {
       const value = await studio.ablation.measure(address, query);
       if (!isCurrent() || studio.frame.closed) return;
       if (value === null) continue;
@@ -133,8 +133,8 @@ export class HeadImportance {
       );
       const values = Float32Array.from(keys, (key) => losses.get(key) ?? 0);
       const states = Uint8Array.from(keys, (key) => (losses.has(key) ? ALLOWED : ABSENT));
-      const [rows, cols] = [sites.map((_, i) => `layer ${i}`), Array.from({ length: heads }, (_, i) => `head ${i}`)];
-      const grid = Grid.of(rows, cols, values, states, { scale: "diverging", limit: limit || 1 });
+      const [rows, columns] = [sites.map((_, i) => `layer ${i}`), Array.from({ length: heads }, (_, i) => `head ${i}`)];
+      const grid = Grid.of(rows, columns, values, states, { scale: "diverging", limit: limit || 1 });
       return { name: `${name}: ${unit} lost without each head`, grid, axes: ["layer", "head"] };
     });
   }

@@ -41,7 +41,7 @@ export class HeadPane {
       toggleHead: (address) => heads.toggleHead(address),
     });
     const switchOn = () => {
-      store.set({ off: [] });
+      store.set({ ablated_heads: [] });
       /** @type {HTMLElement | null} */ (this.model.element.querySelector("[tabindex='0']"))?.focus(); // the button goes
     };
     this.allOn = button("All on", switchOn, { class: "all-on" });
@@ -100,10 +100,10 @@ export class HeadPane {
   /** Show all heads. @param {(address: HeadAddress) => Grid} grid @param {(address: HeadAddress) => number | null} row to mark in its map */
   show(grid, row) {
     const { heads } = this;
-    const off = this.store.get("off");
+    const ablatedHeads = this.store.get("ablated_heads");
     this.opening.remove();
-    this.allOn.hidden = !off.length;
-    this.model.show({ groups: heads.groups, grid, off, selected: heads.selected, row });
+    this.allOn.hidden = !ablatedHeads.length;
+    this.model.show({ groups: heads.groups, grid, ablatedHeads, selected: heads.selected, row });
     heads.maps.current = row(heads.selected);
   }
 
@@ -112,19 +112,19 @@ export class HeadPane {
     const { heads } = this;
     this.sentence.replaceChildren(h("b", {}, heads.nameOf(heads.selected)), ` ${behaviour} ${effect}`);
     this.switcher.hidden = false;
-    this.switcher.textContent = heads.isOff(heads.selected) ? "Switch it on" : "Switch it off";
+    this.switcher.textContent = heads.isAblated(heads.selected) ? "Switch it on" : "Switch it off";
   }
 
   /** Show the opened head. A head that is off has no map; if one is open, the first head that is on is selected. */
   showOpened() {
     const { heads, store } = this;
     const open = Boolean(store.get("head_map_open"));
-    this.opener.hidden = !open && heads.isOff(heads.selected);
+    this.opener.hidden = !open && heads.isAblated(heads.selected);
     this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
     this.opener.setAttribute("aria-expanded", String(open));
     this.openedHead.hidden = !open;
     if (!open) return;
-    const other = heads.isOff(heads.selected) && heads.addresses.find((address) => !heads.isOff(address));
+    const other = heads.isAblated(heads.selected) && heads.addresses.find((address) => !heads.isAblated(address));
     if (other) return void heads.select(other);
     if (this.headsView) void this.headsView.update();
     else

@@ -32,7 +32,7 @@ function kernelPort(kernel) {
       const tensors = Object.entries(inputs);
       const sent = tensors.map(([name, { shape, data }]) => [name, shape, [...data]]);
       const { edits = [], capture } = options;
-      const reply = kernel.ask({ run, inputs: sent, edits, capture: capture === true }).then(resultOf);
+      const reply = kernel.ask({ run, inputs: sent, ablated_heads: edits, capture: capture === true }).then(resultOf);
       reply.then(
         (result) => listener({ id, result }),
         ({ message }) => listener({ id, error: message }),

@@ -29,7 +29,7 @@ export class ModelHeads {
    */
   update(patterns, words) {
     const parts = partsOf(patterns, nameOfSite);
-    this.maps.update(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    this.maps.update(parts.map((part) => ({ ...part, rows: words(part)[0], columns: words(part)[1] })));
     this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
   }
 
@@ -54,12 +54,12 @@ export class ModelHeads {
 
   /** The heads that are off, as edits of the engine. @returns {Edit[]} */
   get edits() {
-    return toEdits(this.store.get("off"));
+    return toEdits(this.store.get("ablated_heads"));
   }
 
   /** Return the edits with one head toggled. @param {HeadAddress} address @returns {Edit[]} */
   editsToggling(address) {
-    return toEdits(this.offToggling(this.siteOf(address), [address.head]));
+    return toEdits(this.ablatedHeadsIfToggled(this.siteOf(address), [address.head]));
   }
 
   /** The number of layers and heads of the first part, in words. */
@@ -84,9 +84,9 @@ export class ModelHeads {
   }
 
   /** @param {HeadAddress} address */
-  isOff(address) {
+  isAblated(address) {
     const site = this.siteOf(address);
-    return this.store.get("off").some(([other, head]) => other === site && head === address.head);
+    return this.store.get("ablated_heads").some(([other, head]) => other === site && head === address.head);
   }
 
   /** @param {HeadAddress} address */
@@ -96,29 +96,33 @@ export class ModelHeads {
 
   /** Switch heads of a layer off, or on if all are off. @param {string} site @param {number[]} heads */
   toggle(site, heads) {
-    this.store.set({ off: this.offToggling(site, heads) });
+    this.store.set({ ablated_heads: this.ablatedHeadsIfToggled(site, heads) });
   }
 
   /** Select a head, since the sentence is about the selected one, and switch it off, or on. @param {HeadAddress} address */
   toggleHead(address) {
-    this.store.set({ ...address, selected_heads: [], off: this.offToggling(this.siteOf(address), [address.head]) });
+    this.store.set({
+      ...address,
+      selected_heads: [],
+      ablated_heads: this.ablatedHeadsIfToggled(this.siteOf(address), [address.head]),
+    });
   }
 
   /** Return which heads are off if these heads of a layer are toggled. @param {string} site @param {number[]} heads */
-  offToggling(site, heads) {
-    const off = this.store.get("off");
-    const others = off.filter(([other, head]) => other !== site || !heads.includes(head));
-    const allOff = off.length - others.length === heads.length;
-    return allOff ? others : [...others, ...heads.map((head) => [site, head])];
+  ablatedHeadsIfToggled(site, heads) {
+    const ablatedHeads = this.store.get("ablated_heads");
+    const others = ablatedHeads.filter(([other, head]) => other !== site || !heads.includes(head));
+    const allAblated = ablatedHeads.length - others.length === heads.length;
+    return allAblated ? others : [...others, ...heads.map((head) => [site, head])];
   }
 
-  switchAllOff() {
-    this.store.set({ off: this.addresses.map((address) => [this.siteOf(address), address.head]) });
+  ablateAll() {
+    this.store.set({ ablated_heads: this.addresses.map((address) => [this.siteOf(address), address.head]) });
   }
 }
 
-/** Return the edits of the engine that switch heads off. @param {StudioState["off"]} off @returns {Edit[]} */
-const toEdits = (off) => off.map(([site, head]) => ({ site, head, do: "zero" }));
+/** Return the edits of the engine that switch heads off. @param {StudioState["ablated_heads"]} ablatedHeads @returns {Edit[]} */
+const toEdits = (ablatedHeads) => ablatedHeads.map(([site, head]) => ({ site, head, kind: "zero" }));
 
 /** @param {string} site */
 function nameOfSite(site) {

@@ -58,21 +58,21 @@ export class ModelPane {
    * @param {object} state
    * @param {Group[]} state.groups
    * @param {(address: HeadAddress) => Grid} state.grid the map of a head
-   * @param {any[][]} state.off [site, head]
+   * @param {any[][]} state.ablatedHeads [site, head]
    * @param {HeadAddress} state.selected the head that is looked at
    * @param {(address: HeadAddress) => number | null} state.row a query to mark in the map of a head
    */
-  show({ groups, grid, off, selected, row }) {
+  show({ groups, grid, ablatedHeads, selected, row }) {
     this.groups = groups;
     this.makeCells();
-    const without = new Set(off.map(String));
+    const without = new Set(ablatedHeads.map(String));
     this.measure();
     for (const [key, cell] of this.cells) {
       const address = addressOf(key);
-      const isOff = without.has(`${groups[address.part].sites[address.layer]},${address.head}`);
-      this.markCell(cell, address, isOff, selected);
+      const isAblated = without.has(`${groups[address.part].sites[address.layer]},${address.head}`);
+      this.markCell(cell, address, isAblated, selected);
       const canvas = /** @type {HTMLCanvasElement} */ (cell.querySelector("canvas"));
-      this.drawCell(canvas, grid(address), isOff ? null : row(address));
+      this.drawCell(canvas, grid(address), isAblated ? null : row(address));
     }
     for (const layer of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (layer).dataset;
@@ -197,20 +197,20 @@ export class ModelPane {
   /**
    * @param {HTMLElement} cell
    * @param {HeadAddress} address
-   * @param {boolean} off
+   * @param {boolean} isAblated
    * @param {HeadAddress} selected
    */
-  markCell(cell, address, off, selected) {
+  markCell(cell, address, isAblated, selected) {
     const chosen = keyOf(address) === keyOf(selected);
     const head = /** @type {HTMLButtonElement} */ (cell.firstChild);
     const cross = /** @type {HTMLButtonElement} */ (cell.children[1]);
-    cross.textContent = off ? "+" : "×";
-    cross.title = off ? "switch it on" : "switch it off";
-    cell.classList.toggle("off", off);
+    cross.textContent = isAblated ? "+" : "×";
+    cross.title = isAblated ? "switch it on" : "switch it off";
+    cell.classList.toggle("off", isAblated);
     cell.classList.toggle("chosen", chosen);
-    const name = `${this.prefixOf(address.part)}head ${address.head} of layer ${address.layer}, ${off ? "off" : "on"}`;
+    const name = `${this.prefixOf(address.part)}head ${address.head} of layer ${address.layer}, ${isAblated ? "off" : "on"}`;
     head.setAttribute("aria-label", name);
-    head.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
+    head.title = `${name}: click to look, x to switch it ${isAblated ? "on" : "off"}`;
     head.toggleAttribute("aria-current", chosen);
     if (chosen) head.setAttribute("aria-current", "true");
     head.tabIndex = chosen ? 0 : -1;
@@ -226,8 +226,8 @@ export class ModelPane {
     const side = Math.round((this.cellSide || this.side) * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
     const state = grid.state.map((kind) => (kind === ALLOWED ? ALLOWED : ABSENT)); // a small map has no room for hatching
-    const unhatched = new Grid(grid.rows, grid.cols, grid.codes, state);
-    const window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
+    const unhatched = new Grid(grid.rows, grid.columns, grid.codes, state);
+    const window = { x: 0, y: 0, width: grid.columns.length, height: grid.rows.length };
     const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
     pen.putImageData(paint(unhatched, window, side, side, smallMapTheme(this.theme), ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;

@@ -113,17 +113,17 @@ export function othersRow(probabilities, listed) {
  * @param {string} name
  * @param {string} axis what the rows are
  * @param {ProbabilityRow[]} rows
- * @param {string[]} [cols] the names of a probability and of the one it is compared with
+ * @param {string[]} [columns] the names of a probability and of the one it is compared with
  * @returns {GridPanel<Grid>}
  */
-export function probabilitiesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
+export function probabilitiesPanel(name, axis, rows, columns = ["heads off", "all on"]) {
   const hasBaseline = rows.some(({ baseline }) => (baseline ?? null) !== null);
   const values = Float32Array.from(
     rows.flatMap(({ probability, baseline }) => (hasBaseline ? [probability, baseline ?? NaN] : [probability])),
   );
   const words = rows.map((row) => row.name);
   const state = new Uint8Array(values.length).fill(ALLOWED);
-  const grid = Grid.of(words, hasBaseline ? cols : ["probability"], values, state, { scale: "linear" });
+  const grid = Grid.of(words, hasBaseline ? columns : ["probability"], values, state, { scale: "linear" });
   return { name, grid, axes: [axis, ""] };
 }
 

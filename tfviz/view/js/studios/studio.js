@@ -78,7 +78,7 @@ export class Studio {
   /** The map of the chosen head. @returns {Drawing | null} */
   get headDrawing() {
     const { heads, frame } = this;
-    if (!heads.groups.length || heads.isOff(heads.selected)) return null;
+    if (!heads.groups.length || heads.isAblated(heads.selected)) return null;
     return mapDrawing(frame.theme, heads.grid(heads.selected), this.axes, heads.nameOf(heads.selected));
   }
 
@@ -354,7 +354,7 @@ export class Studio {
     const { heads } = this;
     const { selected } = heads;
     this.headPane.describe(
-      heads.isOff(selected) ? "is off." : this.describeHead(selected),
+      heads.isAblated(selected) ? "is off." : this.describeHead(selected),
       this.describeAblation(selected),
     );
   }

@@ -16,7 +16,7 @@ import { quoted } from "../base/visible-text.js";
  * @param {boolean} top
  */
 export function describeCell(grid, [row, col], name, top) {
-  const where = `${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}`;
+  const where = `${quoted(grid.rows[row], 200)} → ${quoted(grid.columns[col], 200)}`;
   return `${name && `${name}: `}${where}  ${weightAt(grid, row, col, top)}`;
 }
 
@@ -39,15 +39,15 @@ function leftOut(grid, row) {
  * @param {AnyGrid} grid
  * @param {Locked} locked
  */
-export function describeLocked(grid, { rows, cols }) {
+export function describeLocked(grid, { rows, columns }) {
   /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>
     grid.strongestPairs(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatNumber(value)}`);
   /** @param {string} word @param {string} sign @param {string[]} entries */
   const line = (word, sign, entries) => `${quoted(word, 40)} ${sign} ${entries.join(", ") || "nothing"}`;
   const lines = [
-    ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),
-    ...cols.map((i) => line(grid.cols[i], "←", pairs(i, "col", grid.rows))),
+    ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.columns))),
+    ...columns.map((i) => line(grid.columns[i], "←", pairs(i, "col", grid.rows))),
   ];
   return lines.slice(0, 8).join("\n");
 }

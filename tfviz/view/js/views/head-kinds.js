@@ -20,7 +20,7 @@ export class HeadKinds {
 
   /** Show the kinds of heads among these maps. @param {Map<string, AnyGrid>} grids by "layer.head" */
   show(grids) {
-    const cells = [...grids.values()].reduce((sum, grid) => sum + grid.rows.length * grid.cols.length, 0);
+    const cells = [...grids.values()].reduce((sum, grid) => sum + grid.rows.length * grid.columns.length, 0);
     const kinds = cells > MAX_CELLS ? [] : headsByKind(grids);
     const signature = JSON.stringify(kinds);
     this.element.hidden = !kinds.length;

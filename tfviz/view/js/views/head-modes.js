@@ -14,7 +14,7 @@ import { ShadedWords } from "./shaded-words.js";
 const MAX_HEIGHT = 560;
 
 /** A stage that shows weights as lines between queries and keys. */
-export class LinesStage {
+export class LinksStage {
   /** @type {(Locked & { minWeight: number, maxLinks: number }) | null} */
   style = null;
   /** The pixels of the drawing that are visible at once. */

@@ -33,7 +33,7 @@ export class HeadStage {
   /** @type {number | null} the panel under the pointer */
   pointed = null;
   /** @type {StageStyle} */
-  style = { rows: [], cols: [] };
+  style = { rows: [], columns: [] };
   /** @type {string[]} */
   names = [];
 
@@ -69,7 +69,7 @@ export class HeadStage {
       this.panels[i].map.layout(grid, (width - 16 * (columns - 1)) / columns, style.mapWidth);
     });
     const pointed = this.cursor;
-    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
+    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.columns.length))
       this.cursor = null;
     if (pointed) this.handlers.announce(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
@@ -112,7 +112,7 @@ export class HeadStage {
     const { grid, axes } = this.panels[i].map;
     const { axes: pointed } = (this.panels[this.pointed ?? 0] ?? this.panels[0]).map;
     return (
-      cell !== null && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed)
+      cell !== null && cell[0] < grid.rows.length && cell[1] < grid.columns.length && String(axes) === String(pointed)
     );
   }
 
@@ -206,4 +206,4 @@ export class HeadStage {
 }
 
 /** @param {AnyGrid} a @param {AnyGrid} b */
-const same = (a, b) => a.rows.length === b.rows.length && a.cols.length === b.cols.length;
+const same = (a, b) => a.rows.length === b.rows.length && a.columns.length === b.columns.length;

@@ -62,13 +62,13 @@ const ATTENTION_KINDS = [
  */
 function topKeyOf(/** @type {Grid} */ grid, /** @type {number} */ query) {
   let best = -1;
-  for (let key = 0; key < grid.cols.length; key++)
+  for (let key = 0; key < grid.columns.length; key++)
     if (grid.hasState(query, key, ALLOWED) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
   return best;
 }
 
 /** Return how many keys a query may look at. @param {Grid} grid @param {number} query */
-export const countAllowed = (grid, query) => grid.cols.filter((_, key) => grid.hasState(query, key, ALLOWED)).length;
+export const countAllowed = (grid, query) => grid.columns.filter((_, key) => grid.hasState(query, key, ALLOWED)).length;
 
 /** Tell whether a query looks at all keys alike. @param {Grid} grid @param {number} query @param {number} top its strongest key */
 function isEven(grid, query, top) {
@@ -88,7 +88,7 @@ export function countKinds(grid, ids) {
   const queries = topKeys.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
   const uneven = queries.filter(([query, key]) => !isEven(grid, query, key));
   const mayLook = (/** @type {number} */ query, /** @type {number} */ key) =>
-    key >= 0 && key < grid.cols.length && grid.hasState(query, key, ALLOWED);
+    key >= 0 && key < grid.columns.length && grid.hasState(query, key, ALLOWED);
   return ATTENTION_KINDS.map(({ kind, tag, words, is, distance }) => ({
     kind,
     tag,
@@ -106,7 +106,7 @@ export function countKinds(grid, ids) {
 export function attentionBreadth(grid) {
   const breadths = grid.rows.map((_, row) => {
     let entropy = 0;
-    for (let col = 0; col < grid.cols.length; col++) {
+    for (let col = 0; col < grid.columns.length; col++) {
       const weight = grid.at(row, col);
       if (weight > 0) entropy -= weight * Math.log(weight);
     }
@@ -124,7 +124,7 @@ export function attentionBreadth(grid) {
 export function querySentence(grid, query, from = (word) => `looks from ${word}`) {
   const key = topKeyOf(grid, query);
   if (key < 0) return "";
-  const [row, col] = [grid.rows[query], grid.cols[key]].map(tokenPhrase);
+  const [row, col] = [grid.rows[query], grid.columns[key]].map(tokenPhrase);
   if (isEven(grid, query, key)) return `${from(row)} evenly at all ${countAllowed(grid, query)} that it may look at.`;
   return `${from(row)} most at ${key === query && row === col ? "itself" : col}: ${percent(grid.at(query, key))} of its attention.`;
 }
@@ -157,12 +157,12 @@ export function strongestQuerySentence(grid, query) {
  */
 function topKeySentence(grid) {
   const queries = [...grid.rows.keys()].filter((query) => !grid.isFullyMasked(query));
-  const means = grid.cols.map(
+  const means = grid.columns.map(
     (_, key) => queries.reduce((sum, query) => sum + grid.at(query, key), 0) / queries.length,
   );
   const top = means.indexOf(Math.max(...means));
   if (!(means[top] > MIN_TOP_KEY_RATIO / means.length)) return "";
-  return `looks most at ${tokenPhrase(grid.cols[top])}: ${percent(means[top])} of its attention, on average.`;
+  return `looks most at ${tokenPhrase(grid.columns[top])}: ${percent(means[top])} of its attention, on average.`;
 }
 
 /** Tell whether a map is one of attention weights. @param {Grid} grid */
@@ -171,7 +171,7 @@ export const isAttention = (grid) => summaryOf(grid) !== null;
 /** Tell whether the rows of a grid are weights, which add up to 1, up to the rounding of their codes. @param {Grid} grid */
 function hasWeights(grid) {
   return grid.rows.every((_, row) => {
-    const sum = grid.cols.reduce(
+    const sum = grid.columns.reduce(
       (total, _, col) => total + (grid.hasState(row, col, ALLOWED) ? grid.at(row, col) : 0),
       0,
     );
@@ -184,9 +184,9 @@ const summaries = new WeakMap();
 
 /** @param {Grid} grid */
 function summarized(grid) {
-  const { rows, cols } = grid;
+  const { rows, columns } = grid;
   const unit = rows.every((token) => [...visibleText(token)].length === 1) ? "letter" : "token";
-  const sameText = rows.length === cols.length && rows.every((token, i) => token === cols[i]);
+  const sameText = rows.length === columns.length && rows.every((token, i) => token === columns[i]);
   const ids = rows.map((token) => rows.indexOf(token)); // equal tokens have one id
   const kind = sameText ? mainKind(grid, ids) : null;
   if (!kind) return { unit, sameText, kind: "", tag: "", name: "", share: 0 };

@@ -21,6 +21,6 @@ export function cornerTag(grid, width, fontSize) {
 }
 
 /** Tell whether no cell of the upper right corner may be looked at. @param {Grid} grid */
-function hasFreeCorner({ rows, cols, state }) {
-  return [0, 0.2].every((at) => state[Math.floor(at * rows.length) * cols.length + cols.length - 1] !== ALLOWED);
+function hasFreeCorner({ rows, columns, state }) {
+  return [0, 0.2].every((at) => state[Math.floor(at * rows.length) * columns.length + columns.length - 1] !== ALLOWED);
 }

@@ -17,7 +17,7 @@ import { ImageStage } from "./image-stage.js";
 import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
-import { LinesStage, WordsStage } from "./head-modes.js";
+import { LinksStage, WordsStage } from "./head-modes.js";
 import { drawRowBars } from "./row-bars.js";
 import { SheetStage } from "./sheet-stage.js";
 import { h } from "../base/elements.js";
@@ -116,7 +116,7 @@ export class HeadsView {
         { ...handlers, describe: (query) => this.describeQuery(query) },
         { axes, numbers: true, maxHeight: mapHeight(), drawList: drawRowBars, ...(this.large ? LARGE_MAP : MAP) },
       ),
-      lines: new LinesStage(theme, handlers, axes),
+      links: new LinksStage(theme, handlers, axes),
       words: new WordsStage(theme, {
         ...handlers,
         lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [LOCKS[side]]: [index] }),
@@ -227,7 +227,7 @@ export class HeadsView {
     if (mode === "sheet") return this.showSheet(isCurrent);
     const sideBySide = mode === "head" || mode === "picture";
     const panels = sideBySide ? await selection.panels(full) : await selection.singlePanel(full);
-    const separate = mode === "lines" ? await selection.resolveGrids(selection.partIndex, false, full) : [];
+    const separate = mode === "links" ? await selection.resolveGrids(selection.partIndex, false, full) : [];
     if (!isCurrent()) return undefined;
     this.panels = panels;
     frame.showStage(this.stage.element, selection.caption(mode));
@@ -235,7 +235,7 @@ export class HeadsView {
     this.finding.hidden = true;
     if (mode === "head") return this.showHead(panels, isCurrent);
     if (mode === "picture") return this.showPicture(panels, isCurrent);
-    return mode === "lines" ? this.showLines(separate) : this.showWords(panels[0].grid);
+    return mode === "links" ? this.showLinks(separate) : this.showWords(panels[0].grid);
   }
 
   /** @param {GridPanel[]} panels @param {() => boolean} isCurrent */
@@ -259,7 +259,7 @@ export class HeadsView {
     );
     this.frame.zoomGroup.hidden = this.stages.head.panels.every(({ map }) => map.numbered && !map.zoomed);
     if (query !== null) this.describeQuery(query);
-    if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
+    if (within.rows.length || within.columns.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
   /**
@@ -294,20 +294,20 @@ export class HeadsView {
   }
 
   /** @param {AnyGrid[]} separate */
-  showLines(separate) {
+  showLinks(separate) {
     const { heads } = this.selection;
-    const headLines = separate.map((grid, i) => {
+    const headLinks = separate.map((grid, i) => {
       const [layer, head] = heads[i];
       return { grid, ink: this.selection.colourIndex(layer, head), name: `${layer}.${head}` };
     });
     const limits = { minWeight: this.store.get("min_weight"), maxLinks: this.store.get("max_links") };
-    this.stages.lines.show(headLines, { ...this.selection.lockedIn(separate[0]), ...limits }, this.frame.width);
+    this.stages.links.show(headLinks, { ...this.selection.lockedIn(separate[0]), ...limits }, this.frame.width);
   }
 
   /** @param {AnyGrid} grid */
   showWords(grid) {
     const by = this.store.get("direction") === "to";
-    const last = this.selection.lockedIn(grid).cols.at(-1);
+    const last = this.selection.lockedIn(grid).columns.at(-1);
     this.stages.words.show(grid, by ? (last ?? 0) : this.selection.row(grid), by);
   }
 

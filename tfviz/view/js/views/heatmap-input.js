@@ -56,9 +56,9 @@ export class HeatmapInput {
 
   /** The cell under the cursor, within the map; the first one before there is a cursor. @returns {Point} */
   get start() {
-    const { rows, cols } = this.map.grid;
+    const { rows, columns } = this.map.grid;
     const [row, col] = this.cursor ?? [0, 0];
-    return [Math.min(row, rows.length - 1), Math.min(col, cols.length - 1)];
+    return [Math.min(row, rows.length - 1), Math.min(col, columns.length - 1)];
   }
 
   /** @param {PointerEvent} event */
@@ -102,7 +102,7 @@ export class HeatmapInput {
     if (press?.isDragged || press?.isFirstTap) return;
     const [row, col] = this.map.cell(...pointIn(this.canvas, event));
     if (row !== null && (col === null || !event.shiftKey)) this.handlers.lock("rows", row);
-    else if (col !== null) this.handlers.lock("cols", col);
+    else if (col !== null) this.handlers.lock("columns", col);
   }
 
   /** @param {KeyboardEvent} event */
@@ -120,7 +120,7 @@ export class HeatmapInput {
   /** Do what a key stands for; return whether it stands for anything. @param {KeyboardEvent} event */
   act({ key, shiftKey }) {
     const { map, handlers, start } = this;
-    const [axis, index] = shiftKey ? /** @type {const} */ (["cols", 1]) : /** @type {const} */ (["rows", 0]);
+    const [axis, index] = shiftKey ? /** @type {const} */ (["columns", 1]) : /** @type {const} */ (["rows", 0]);
     /** @type {Record<string, () => void>} */
     const actions = {
       "+": () => this.zoom(ZOOM_STEP),
@@ -129,7 +129,7 @@ export class HeatmapInput {
       0: () => map.fit(),
       Enter: () => handlers.lock("rows", start[0]),
       " ": () => handlers.lock(axis, start[index]),
-      c: () => handlers.lock("cols", start[1]),
+      c: () => handlers.lock("columns", start[1]),
       Escape: () => handlers.leave(),
     };
     const action = actions[key] ?? actions[key.toLowerCase()];
@@ -147,8 +147,8 @@ export class HeatmapInput {
   /** Return the cell that a key leads to; null for other keys. @param {KeyboardEvent} event @returns {Point | null} */
   cellAfter({ key, shiftKey, ctrlKey }) {
     if (!this.cursor && ARROW_STEPS[key]) return this.start; // the first arrow shows where the cursor is
-    const { rows, cols } = this.map.grid;
-    return cellAfterKey(key, this.start, [rows.length, cols.length], shiftKey || ctrlKey ? LONG_STEP : STEP);
+    const { rows, columns } = this.map.grid;
+    return cellAfterKey(key, this.start, [rows.length, columns.length], shiftKey || ctrlKey ? LONG_STEP : STEP);
   }
 
   /** Move the cursor to a cell, and point at it. @param {Point} cell */

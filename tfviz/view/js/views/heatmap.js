@@ -27,7 +27,7 @@ import { legend, swatches, twoValues } from "./legend.js";
  * @property {Point | null} [cursor]
  * @property {number | null} [current] the row that is marked
  * @property {number[]} [rows] that are locked
- * @property {number[]} [cols] that are locked
+ * @property {number[]} [columns] that are locked
  * @property {number[][]} [outlined] cells to mark
  * @property {Divider[]} [dividers]
  */
@@ -99,10 +99,10 @@ export class Heatmap {
    * @returns {number} its height
    */
   layout(grid, width, maxWidth = width) {
-    const [n, m] = [grid.rows.length, grid.cols.length];
+    const [n, m] = [grid.rows.length, grid.columns.length];
     if (grid !== this.grid) {
       const letters = m === 1 ? MAX_ROW_NAME_LENGTH : undefined;
-      this.labels = [grid.rows.map((word) => label(word, letters)), grid.cols.map((word) => label(word))];
+      this.labels = [grid.rows.map((word) => label(word, letters)), grid.columns.map((word) => label(word))];
       this.painted = null;
     }
     const available = Math.min(width, maxWidth);
@@ -116,7 +116,7 @@ export class Heatmap {
     let [left, cellWidth, cellHeight] = cellsFor(true);
     if (this.headingWidth > left + cellWidth * m) [left, cellWidth, cellHeight] = cellsFor(false);
     const top = this.namesHeight(m, cellWidth);
-    if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
+    if (grid.rows.length !== this.grid.rows.length || grid.columns.length !== this.grid.columns.length) this.fit(grid);
     const numbered = few && cellWidth >= 26 && cellHeight >= 13;
     this.grid = grid;
     this.left = left;
@@ -173,11 +173,11 @@ export class Heatmap {
 
   /** @param {AnyGrid} [grid] */
   fit(grid = this.grid) {
-    this.window = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
+    this.window = { x: 0, y: 0, width: grid.columns.length, height: grid.rows.length };
   }
 
   get zoomed() {
-    return this.window.width < this.grid.cols.length || this.window.height < this.grid.rows.length;
+    return this.window.width < this.grid.columns.length || this.window.height < this.grid.rows.length;
   }
 
   /**
@@ -188,7 +188,7 @@ export class Heatmap {
    */
   zoom(factor, across = 0.5, down = 0.5) {
     const { x, y, width, height } = this.window;
-    const [n, m] = [this.grid.rows.length, this.grid.cols.length];
+    const [n, m] = [this.grid.rows.length, this.grid.columns.length];
     const minScale = Math.min(1, 4 / Math.max(width, height)); // four cells
     const scale = Math.max(1 / factor, minScale);
     const [w, h] = [Math.min(m, width * scale), Math.min(n, height * scale)];
@@ -198,13 +198,13 @@ export class Heatmap {
 
   /**
    * Move by a number of cells, as far as there are cells.
-   * @param {number} cols
+   * @param {number} columns
    * @param {number} rows
    */
-  pan(cols, rows) {
+  pan(columns, rows) {
     const { x, y, width, height } = this.window;
     this.window = {
-      x: clamp(x + cols, 0, this.grid.cols.length - width),
+      x: clamp(x + columns, 0, this.grid.columns.length - width),
       y: clamp(y + rows, 0, this.grid.rows.length - height),
       width,
       height,
@@ -233,7 +233,7 @@ export class Heatmap {
       at >= from && at < from + size ? Math.min(Math.floor(at), count - 1) : null;
     return [
       inside(row, this.window.y, this.window.height, this.grid.rows.length),
-      inside(col, this.window.x, this.window.width, this.grid.cols.length),
+      inside(col, this.window.x, this.window.width, this.grid.columns.length),
     ];
   }
 
@@ -249,15 +249,15 @@ export class Heatmap {
 
   /** @param {Pen} pen @param {HeatmapStyle} [style] */
   draw(pen, style = {}) {
-    const { cursor = null, current, rows = [], cols = [] } = style;
+    const { cursor = null, current, rows = [], columns = [] } = style;
     const { theme, left, top, mapWidth, mapHeight } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered || this.texts) this.drawCellTexts(pen);
-    this.fadeUnlocked(pen, rows, cols);
+    this.fadeUnlocked(pen, rows, columns);
     pen.rect(left, top, mapWidth, mapHeight, { stroke: theme.line, lineWidth: 1 });
     this.drawMarks(pen, style);
-    this.drawWords(pen, 0, new Set(rows), cursor ? cursor[0] : current);
-    this.drawWords(pen, 1, new Set(cols), cursor?.[1]);
+    this.drawAxisLabels(pen, 0, new Set(rows), cursor ? cursor[0] : current);
+    this.drawAxisLabels(pen, 1, new Set(columns), cursor?.[1]);
     this.drawHeading(pen);
     if (this.legend && !this.numbered) this.drawLegend(pen);
   }
@@ -332,14 +332,14 @@ export class Heatmap {
     if (texts && cellWidth < 16) return;
     const lut = theme.lut(grid);
     for (let row = 0; row < grid.rows.length; row++)
-      for (let col = 0; col < grid.cols.length; col++) {
+      for (let col = 0; col < grid.columns.length; col++) {
         if (!grid.hasState(row, col, ALLOWED) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
         const [x, y] = this.box(row + 0.5, col + 0.5);
         const text = texts
           ? fitted(label(texts[row][col], 24), cellWidth - 6, 12)
           : formatCell(grid.at(row, col), grid.limit);
         const isMuted = !texts && Math.abs(grid.at(row, col)) < MAX_MUTED_NUMBER * grid.limit;
-        const fill = isMuted ? theme.soft : theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
+        const fill = isMuted ? theme.soft : theme.inkOn(lut[grid.codes[row * grid.columns.length + col]]);
         pen.text(x, y, text, { fill, size: textWidth(text, 12) > cellWidth - 4 ? 10 : 12, align: "center" });
       }
   }
@@ -378,9 +378,9 @@ export class Heatmap {
    * Fade rows and columns that are not locked.
    * @param {Pen} pen
    * @param {number[]} rows
-   * @param {number[]} cols
+   * @param {number[]} columns
    */
-  fadeUnlocked(pen, rows, cols) {
+  fadeUnlocked(pen, rows, columns) {
     /**
      * @param {number[]} locked
      * @param {number} from
@@ -401,7 +401,7 @@ export class Heatmap {
     fade(rows, this.window.y, this.window.height, (row, count) =>
       this.drawClipped(pen, [this.left, this.box(row, 0)[1], this.mapWidth, count * height], style),
     );
-    fade(cols, this.window.x, this.window.width, (col, count) =>
+    fade(columns, this.window.x, this.window.width, (col, count) =>
       this.drawClipped(pen, [this.box(0, col)[0], this.top, count * width, this.mapHeight], style),
     );
   }
@@ -427,7 +427,7 @@ export class Heatmap {
    * @param {Set<number>} locked
    * @param {number | null} [pointed]
    */
-  drawWords(pen, axis, locked, pointed) {
+  drawAxisLabels(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];
     const [, , width, height] = this.box(0, 0);

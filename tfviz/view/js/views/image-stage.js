@@ -36,7 +36,7 @@ export class ImageStage {
   /** @type {string[]} */
   names = [];
   /** @type {PicturePart} */
-  part = { rows: [], cols: [] };
+  part = { rows: [], columns: [] };
   /** @type {Token} */
   chosen = { side: "rows", index: 0 };
   question = "";
@@ -74,7 +74,7 @@ export class ImageStage {
     const [sequential, diverging] = [false, true].map((kind) =>
       profiles.filter((weights) => weights.diverging === kind),
     );
-    const limits = [weightLimit(sequential, part.cols.length), largest(diverging)];
+    const limits = [weightLimit(sequential, part.columns.length), largest(diverging)];
     this.limits = profiles.map((weights) => limits[Number(weights.diverging)]);
     const onto = this.layout.patches[this.layout.other];
     this.maps = profiles.map((weights, i) => onto && spread(weights, onto, this.limits[i]));
@@ -126,7 +126,7 @@ export class ImageStage {
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
-    if (chosen.side === "cols") ends.reverse();
+    if (chosen.side === "columns") ends.reverse();
     return `${ends.join(" → ")}  ${readings.join("   ")}`;
   }
 
@@ -167,7 +167,7 @@ export class ImageStage {
     this.outline(pen, chosen, theme.mark, 2.5);
     if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
     const map = this.maps[i];
-    if (map) legend(pen, theme, map, left + width + 14, top, Math.min(height, 180), 1 / this.part.cols.length);
+    if (map) legend(pen, theme, map, left + width + 14, top, Math.min(height, 180), 1 / this.part.columns.length);
   }
 
   /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} lineWidth */

@@ -63,7 +63,7 @@ class HeadLoader {
    * @param {StoredWeight} weight
    * @param {Uint8Array[]} bytes
    */
-  async pack({ at, scale, ...stored }, bytes) {
+  async pack({ byte_range, scale, ...stored }, bytes) {
     /** @param {ByteRange} where */
     const store = async (where) => {
       const piece = await inflated(this.source.slice(where));
@@ -71,6 +71,6 @@ class HeadLoader {
       bytes.push(piece);
       return [start, piece.length];
     };
-    return { ...stored, at: await store(at), scale: scale && (await store(scale)) };
+    return { ...stored, byte_range: await store(byte_range), scale: scale && (await store(scale)) };
   }
 }

@@ -52,7 +52,7 @@ export class LinkDiagram {
   /** @param {HeadLinks[]} heads @param {number} width */
   layout(heads, width) {
     const { grid } = heads[0];
-    this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
+    this.labels = [grid.rows, grid.columns].map((words) => words.map((word) => label(word, 24)));
     const [leftWidth, rightWidth] = this.labels.map((words) =>
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => textWidth(word, 12, true))) + 14),
     );
@@ -62,7 +62,7 @@ export class LinkDiagram {
     this.left = leftWidth;
     this.right = leftWidth + between;
     this.contentWidth = leftWidth + between + rightWidth;
-    this.height = TOP_MARGIN + ROW_HEIGHT * Math.max(grid.rows.length, grid.cols.length) + 6;
+    this.height = TOP_MARGIN + ROW_HEIGHT * Math.max(grid.rows.length, grid.columns.length) + 6;
     return this.height;
   }
 
@@ -72,13 +72,13 @@ export class LinkDiagram {
   }
 
   /**
-   * Return the word under a point: ["rows" or "cols", index].
+   * Return the word under a point: ["rows" or "columns", index].
    * @param {number} x
    * @param {number} y
    * @returns {LinkEnd | null}
    */
   word(x, y) {
-    const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
+    const side = x < (this.left + this.right) / 2 ? "rows" : "columns";
     const index = Math.floor((y - TOP_MARGIN) / ROW_HEIGHT);
     return index >= 0 && index < this.heads[0].grid[side].length && (x < this.left + 12 || x > this.right - 12)
       ? [side, index]
@@ -90,15 +90,15 @@ export class LinkDiagram {
    * @param {AnyGrid} grid
    * @param {Locked & { minWeight: number, maxLinks: number, from: number, to: number }} style
    */
-  selectLinks(grid, { rows, cols, minWeight, maxLinks, from, to }) {
+  selectLinks(grid, { rows, columns, minWeight, maxLinks, from, to }) {
     /** @type {[row: number, col: number, value: number][]} */
     const links = [];
     /** @param {[number, number][]} pairs @param {(other: number) => [row: number, col: number]} make */
     const keep = (pairs, make) =>
       pairs.filter(([, value]) => value >= minWeight).forEach(([other, value]) => links.push([...make(other), value]));
-    if (cols.length) {
+    if (columns.length) {
       const only = new Set(rows);
-      for (const col of cols)
+      for (const col of columns)
         keep(
           grid
             .strongestPairs(col, "col", only.size ? grid.rows.length : maxLinks)
@@ -130,7 +130,7 @@ export class LinkDiagram {
   }
 
   /** @param {Pen} pen @param {LinkStyle} style */
-  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, height = Infinity, ...style }) {
+  draw(pen, { rows = [], columns = [], pointed = null, scroll = 0, height = Infinity, ...style }) {
     const { theme } = this;
     const part = {
       scroll,
@@ -138,18 +138,18 @@ export class LinkDiagram {
       to: Math.ceil((scroll + height - TOP_MARGIN) / ROW_HEIGHT) + 1,
     };
     /** @type {Locked} */
-    const selected = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
+    const selected = pointed ? { rows: [], columns: [], [pointed[0]]: [pointed[1]] } : { rows, columns };
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
     if (this.heads.length > 1) this.legend(pen, 10 - scroll);
     const touched = this.drawLinks(pen, selected, part, style);
-    const busy = selected.rows.length + selected.cols.length > 0;
+    const busy = selected.rows.length + selected.columns.length > 0;
     /** @param {Side} side @param {number} i */
     const highlighted = (side, i) => !busy || selected[side].includes(i) || touched[side].has(i);
     /** @param {Side} side @param {number} i */
     const strong = (side, i) => selected[side].includes(i);
-    this.drawWords(pen, "rows", part, { locked: rows, highlighted, strong });
-    this.drawWords(pen, "cols", part, { locked: cols, highlighted, strong });
+    this.drawTokenLabels(pen, "rows", part, { locked: rows, highlighted, strong });
+    this.drawTokenLabels(pen, "columns", part, { locked: columns, highlighted, strong });
     if (style.cursor) this.drawCursor(pen, style.cursor, scroll);
   }
 
@@ -162,11 +162,11 @@ export class LinkDiagram {
    */
   drawLinks(pen, selected, { scroll, from, to }, { minWeight = 0.05, maxLinks = 5 }) {
     /** @type {Record<Side, Set<number>>} */
-    const touched = { rows: new Set(), cols: new Set() };
+    const touched = { rows: new Set(), columns: new Set() };
     for (const { grid, ink } of this.heads) {
       for (const [row, col, value] of this.selectLinks(grid, { ...selected, minWeight, maxLinks, from, to })) {
         touched.rows.add(row);
-        touched.cols.add(col);
+        touched.columns.add(col);
         const strength = Math.sqrt(value);
         pen.line(this.left, this.y(row) - scroll, this.right, this.y(col) - scroll, {
           stroke: this.theme.headColour(ink),
@@ -185,7 +185,7 @@ export class LinkDiagram {
    * @param {Stretch} part
    * @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} style
    */
-  drawWords(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
+  drawTokenLabels(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
     const { theme } = this;
     const left = side === "rows";
     const words = this.labels[left ? 0 : 1];
@@ -236,7 +236,7 @@ export class LinkDiagram {
       const step = ARROW_STEPS[event.key]?.[0];
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
-        cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];
+        cursor = [event.key === "ArrowLeft" ? "rows" : "columns", cursor[1]];
       else if (event.key === "Enter" || event.key === " ") handlers.lock(...cursor);
       else if (event.key === "Escape") handlers.leave();
       else return;

@@ -37,12 +37,12 @@ export class MaskLab {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { predicates, rows, cols, axes } = source.viewDocument;
+    const { predicates, rows, columns, axes } = source.viewDocument;
     this.source = source;
     this.store = store;
     this.predicates = predicates;
     this.rows = rows;
-    this.cols = cols;
+    this.columns = columns;
     /** @type {{ name: string, grid: Grid, axes: string[] }} */
     this.panel = { name: "", grid: Grid.of([], [], [], new Uint8Array()), axes };
     this.frame = new Frame(host, source.viewDocument, store, {
@@ -126,7 +126,7 @@ export class MaskLab {
   async load() {
     for (const { name, masks } of this.predicates) {
       const index = masks[this.sizeOf(name)];
-      this.statesOf.set(name, await this.source.mask(index, this.rows.length * this.cols.length));
+      this.statesOf.set(name, await this.source.mask(index, this.rows.length * this.columns.length));
     }
   }
 
@@ -154,21 +154,21 @@ export class MaskLab {
 
   /** @param {Point} cell */
   reading([row, col]) {
-    const reasons = this.forbiddenBy(row * this.cols.length + col);
-    const words = `${quoted(this.rows[row])} → ${quoted(this.cols[col])}`;
+    const reasons = this.forbiddenBy(row * this.columns.length + col);
+    const words = `${quoted(this.rows[row])} → ${quoted(this.columns[col])}`;
     return `${words}  ${reasons.length ? `forbidden by ${reasons.join(" and ")}` : "may look"}`;
   }
 
   async refresh() {
     await this.load();
-    const cells = this.rows.length * this.cols.length;
+    const cells = this.rows.length * this.columns.length;
     const state = new Uint8Array(cells);
     const values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
       const isAllowed = this.forbiddenBy(cell).length === 0;
       [state[cell], values[cell]] = [Number(!isAllowed), Number(isAllowed)];
     }
-    const grid = Grid.of(this.rows, this.cols, values, state);
+    const grid = Grid.of(this.rows, this.columns, values, state);
     grid.codes = grid.codes.map((code) => code >> 1); // pale, since being allowed is the usual case
     this.panel = { ...this.panel, grid };
     this.controls.forEach(({ show }) => show());
@@ -196,7 +196,7 @@ export class MaskLab {
     );
     this.stage.show(
       [this.panel],
-      { rows: this.store.get("locked_rows"), cols: this.store.get("locked_columns"), outlined: [] },
+      { rows: this.store.get("locked_rows"), columns: this.store.get("locked_columns"), outlined: [] },
       this.frame.width,
     );
     this.frame.updateTable();

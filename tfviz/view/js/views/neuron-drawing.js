@@ -134,7 +134,7 @@ export class NeuronDrawing {
 
   /** @param {Pen} pen @param {Grid} grid @param {number} x @param {number} y */
   drawGrid(pen, grid, x, y) {
-    const [height, width] = [grid.rows.length, grid.cols.length];
+    const [height, width] = [grid.rows.length, grid.columns.length];
     const window = { x: 0, y: 0, width, height };
     const [across, down] = [this.strip, ROW_HEIGHT * height].map((length) =>
       Math.max(1, Math.round(length * pen.ratio)),

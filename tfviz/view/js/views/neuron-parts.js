@@ -90,12 +90,12 @@ export function neuronPanels(
 /**
  * Return a grid of numbers with signs, whose scale ends at the largest.
  * @param {string[]} rows
- * @param {string[]} cols
+ * @param {string[]} columns
  * @param {ArrayLike<number> & Iterable<number>} numbers
  * @param {number} [limit]
  */
-export function signedGrid(rows, cols, numbers, limit = largestSize(numbers)) {
-  return Grid.of(rows, cols, numbers, new Uint8Array(numbers.length), { scale: "diverging", limit });
+export function signedGrid(rows, columns, numbers, limit = largestSize(numbers)) {
+  return Grid.of(rows, columns, numbers, new Uint8Array(numbers.length), { scale: "diverging", limit });
 }
 
 /** Return the largest size of some numbers, 1 if all are 0. @param {Iterable<number>} numbers */

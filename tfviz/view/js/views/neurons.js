@@ -114,7 +114,7 @@ export class Neurons {
   /** Return what a head multiplies for a query. @param {number} query @returns {Promise<NeuronContent>} */
   async contentOf(query) {
     const { source, viewDocument } = this;
-    const { rows, cols } = viewDocument;
+    const { rows, columns } = viewDocument;
     const { layer, head } = this.address;
     const { dim, scale, queries, keys, biases, masks } = viewDocument.layers[layer];
     const group = Math.floor((head * keys.length) / queries.length);
@@ -125,9 +125,9 @@ export class Neurons {
       numbers(queries[head]),
       numbers(keys[group]),
       bias && numbers(bias),
-      source.mask(masks[head], rows.length * cols.length),
+      source.mask(masks[head], rows.length * columns.length),
     ]);
-    const ofRow = (/** @type {any} */ all) => all.subarray(query * cols.length, (query + 1) * cols.length);
+    const ofRow = (/** @type {any} */ all) => all.subarray(query * columns.length, (query + 1) * columns.length);
     const vectors = {
       query: asked.subarray(query * dim, (query + 1) * dim),
       keys: answering,
@@ -136,7 +136,7 @@ export class Neurons {
       state: ofRow(state),
     };
     const parts = neuronParts(vectors);
-    return { vectors, parts, keys: visibleKeys(parts, MAX_KEYS), words: cols, word: rows[query] };
+    return { vectors, parts, keys: visibleKeys(parts, MAX_KEYS), words: columns, word: rows[query] };
   }
 
   async refresh() {

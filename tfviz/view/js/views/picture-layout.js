@@ -37,7 +37,7 @@ export class PictureLayout {
     this.other = otherSide(chosen.side);
     this.patches = patchGrids(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
-    this.hasEqualSides = String(part.rows) === String(part.cols);
+    this.hasEqualSides = String(part.rows) === String(part.columns);
     const columns = width >= 300 * names.length ? names.length : 1;
     const each = (width - PICTURE_GAP * (columns - 1)) / columns - OUTLINE_MARGIN;
     const pictureWidth = Math.min(
@@ -48,7 +48,7 @@ export class PictureLayout {
     const pictureHeight = (pictureWidth * shape.height) / shape.width;
     const top = names.some(Boolean) ? 2 * TOP_MARGIN : TOP_MARGIN;
     const above = this.chipsOf("rows", top, each);
-    const below = this.hasEqualSides ? null : this.chipsOf("cols", above.bottom + pictureHeight + 12, each);
+    const below = this.hasEqualSides ? null : this.chipsOf("columns", above.bottom + pictureHeight + 12, each);
     this.chips = [...above.chips, ...(below?.chips ?? [])];
     this.notes = [above, below].flatMap((group) => group?.notes ?? []);
     this.box = [OUTLINE_MARGIN, above.bottom, pictureWidth, pictureHeight];

@@ -38,7 +38,7 @@ export function drawRowBars(pen, theme, grid, query, [x, y, available, height]) 
 /** @param {Grid} grid @param {number} query @returns {WeightBar[]} the strongest first */
 function keyBars(grid, query) {
   const keys = grid.strongestPairs(query, "row", MAX_KEYS).filter(([, weight], i) => !i || weight >= MIN_WEIGHT);
-  return keys.map(([key, weight]) => ({ name: tokenPhrase(grid.cols[key]), weight }));
+  return keys.map(([key, weight]) => ({ name: tokenPhrase(grid.columns[key]), weight }));
 }
 
 /**
@@ -94,7 +94,7 @@ const distanceName = (distance) =>
  * @returns {Map<number, number>}
  */
 export function distanceWeights(grid) {
-  const count = grid.cols.length;
+  const count = grid.columns.length;
   const queries = [...grid.rows.keys()].filter((query) => countAllowed(grid, query) > 1);
   /** @type {Map<number, number>} */
   const means = new Map();

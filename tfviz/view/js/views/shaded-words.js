@@ -28,7 +28,7 @@ export class ShadedWords {
   at = 0;
   by = false;
   /** @type {Record<Side, number>} the first word of each side that is on the page */
-  start = { rows: 0, cols: 0 };
+  start = { rows: 0, columns: 0 };
   /** @type {Sentence} whose words are chosen */
   choosable = NO_SENTENCE();
   /** @type {Sentence} whose words are shaded */
@@ -50,12 +50,12 @@ export class ShadedWords {
    * @param {boolean} by
    */
   show(grid, chosen, by) {
-    const same = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
+    const same = grid.rows.length === grid.columns.length && grid.rows.every((word, i) => word === grid.columns[i]);
     /** @type {[string, boolean, boolean]} */
-    const key = [JSON.stringify([grid.rows, grid.cols]), same, by];
+    const key = [JSON.stringify([grid.rows, grid.columns]), same, by];
     if (String(key) !== String(this.key)) this.build(grid, same, by, chosen);
     this.key = key;
-    const side = by ? "cols" : "rows";
+    const side = by ? "columns" : "rows";
     const count = grid[side].length;
     const at = Math.min(chosen, count - 1);
     if (at < this.start[side] || at >= this.start[side] + MAX_WORDS)
@@ -65,7 +65,7 @@ export class ShadedWords {
     this.by = by;
     const { toFraction } = SCALES[grid.scale];
     this.shaded.spans.forEach((span, i) => {
-      const j = i + this.start[by ? "rows" : "cols"];
+      const j = i + this.start[by ? "rows" : "columns"];
       const [row, col] = by ? [j, at] : [at, j];
       const value = grid.at(row, col);
       const code = Math.round(255 * clamp(toFraction(value), 0, 1));
@@ -88,7 +88,7 @@ export class ShadedWords {
     if (!grid) return "";
     /** @param {string[]} words @param {number} i */
     const name = (words, i) => quoted(words[i]);
-    const [pickedWords, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
+    const [pickedWords, other] = by ? [grid.columns, grid.rows] : [grid.rows, grid.columns];
     const top = grid
       .strongestPairs(at, by ? "col" : "row", 3)
       .map(([i, value]) => `${name(other, i)} ${formatNumber(value)}`);
@@ -105,9 +105,9 @@ export class ShadedWords {
     /** @param {string[]} words */
     const begin = (words) =>
       words.length <= MAX_WORDS ? 0 : clamp(chosen - MAX_WORDS / 2, 0, words.length - MAX_WORDS);
-    this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
+    this.start = { rows: begin(grid.rows), columns: begin(grid.columns) };
     /** @type {Side[]} */
-    const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
+    const [pick, other] = by ? ["columns", "rows"] : ["rows", "columns"];
     const [picks, shaded] = by ? ["choose a key", "queries"] : ["choose a query", "keys"];
     this.choosable = this.sentence(grid, pick, same ? "the sentence: choose a word" : picks, {
       choose: (index) => this.handlers.lock(pick, clamp(index + this.start[pick], 0, grid[pick].length - 1)),
@@ -130,7 +130,7 @@ export class ShadedWords {
 
   /** Draw the words with a pen, at their positions in the browser's layout. @param {Pen} pen */
   draw(pen) {
-    drawWords(pen, this.element, this.theme);
+    drawTokens(pen, this.element, this.theme);
   }
 }
 
@@ -182,7 +182,7 @@ function listenToWords(element, spans, { choose, hover, leave }) {
  * @param {HTMLElement} element
  * @param {import("../base/theme.js").Theme} theme
  */
-export function drawWords(pen, element, theme) {
+export function drawTokens(pen, element, theme) {
   const box = element.getBoundingClientRect();
   for (const span of /** @type {NodeListOf<HTMLElement>} */ (element.querySelectorAll(".word"))) {
     for (const { left, top, width, height } of span.getClientRects()) {

@@ -86,7 +86,7 @@ export class SheetStage {
   show(content, width) {
     this.content = content;
     const part = content.placed ?? content.part;
-    const fits = content.row !== null && Math.max(part.rows.length, part.cols.length) <= MAX_MAP_TOKENS;
+    const fits = content.row !== null && Math.max(part.rows.length, part.columns.length) <= MAX_MAP_TOKENS;
     this.sheet.layout(part, width);
     const least = Math.min(MIN_THUMB_WIDTH, this.sheet.thumbWidth);
     if (fits) this.sheet.layout(part, width - MIN_MAP_WIDTH - MAP_GAP);
@@ -126,7 +126,7 @@ export class SheetStage {
     this.map.element.hidden = false;
     const { outlined = [] } = this.content ?? {};
     const listed = this.isAttention && isAttention(grid) ? query : null;
-    const marks = { rows: [], cols: [], current: query, outlined, query: listed };
+    const marks = { rows: [], columns: [], current: query, outlined, query: listed };
     const height = this.isNarrow ? this.mapWidth + LIST_HEIGHT : this.sheet.height;
     this.map.show([{ name, grid }], { ...marks, mapWidth: this.mapWidth, height }, this.mapAndListWidth);
   }

@@ -12,7 +12,7 @@ import { devicePixels, textWidth } from "../base/pen.js";
 
 /** @import { AnyGrid, Pen, Point } from "../types.js" */
 /** @import { Grid } from "../base/grid.js" */
-/** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
+/** @typedef {{ layers: number, heads: number, rows: string[], columns: string[] }} Part */
 /**
  * @typedef {object} SheetStyle
  * @property {Map<string, AnyGrid>} grids by "layer.head", those that have arrived
@@ -47,7 +47,7 @@ export class Sheet {
   thumbs = new WeakMap();
   at = [0, 0];
   /** @type {Part} */
-  part = { layers: 0, heads: 0, rows: [], cols: [] };
+  part = { layers: 0, heads: 0, rows: [], columns: [] };
   /** Where the heads stand, in pixels. */
   left = 58;
   top = 26;
@@ -81,19 +81,19 @@ export class Sheet {
 
   /** @param {Part} part @param {number} width */
   layout(part, width) {
-    const { layers, heads, rows, cols } = part;
+    const { layers, heads, rows, columns } = part;
     this.part = part;
     this.left = this.nameWidth;
     const { left, top, gap } = this;
-    const [columns, lines] = this.transposed([layers, heads]);
-    const shape = clamp(rows.length / cols.length, 0.5, 2);
+    const [columnCount, lineCount] = this.transposed([layers, heads]);
+    const shape = clamp(rows.length / columns.length, 0.5, 2);
     const available = clamp((globalThis.innerHeight ?? Infinity) - OTHER_HEIGHT, MIN_HEIGHT, MAX_HEIGHT);
-    const high = Math.max(MIN_THUMB, (available / lines - gap) / shape);
-    this.thumbWidth = clamp((width - left) / columns - gap, 6, Math.min(MAX_THUMB, high));
+    const high = Math.max(MIN_THUMB, (available / lineCount - gap) / shape);
+    this.thumbWidth = clamp((width - left) / columnCount - gap, 6, Math.min(MAX_THUMB, high));
     this.thumbHeight = Math.max(8, this.thumbWidth * shape);
-    this.mapsBottom = top + lines * (this.thumbHeight + gap);
+    this.mapsBottom = top + lineCount * (this.thumbHeight + gap);
     this.height = this.mapsBottom + (this.unit ? SCALE_HEIGHT : 0);
-    this.width = Math.max(left + columns * (this.thumbWidth + gap), Math.min(width, left + MAX_SCALE_WIDTH));
+    this.width = Math.max(left + columnCount * (this.thumbWidth + gap), Math.min(width, left + MAX_SCALE_WIDTH));
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }
@@ -212,7 +212,7 @@ export class Sheet {
    * @param {number[]} box
    */
   outlineCells(pen, grid, cells, [x, y, width, height]) {
-    const [w, h] = [width / grid.cols.length, height / grid.rows.length];
+    const [w, h] = [width / grid.columns.length, height / grid.rows.length];
     if (Math.min(w, h) < MIN_OUTLINED_CELL) return;
     for (const [row, col] of cells)
       pen.rect(x + col * w + 0.5, y + row * h + 0.5, w - 1, h - 1, { stroke: this.theme.mark, lineWidth: 1 });
@@ -244,7 +244,7 @@ export class Sheet {
     const key = `${imageWidth} ${imageHeight} ${this.theme.key}`;
     const cached = this.thumbs.get(grid);
     if (cached?.key === key) return cached.image;
-    const all = { x: 0, y: 0, width: grid.cols.length, height: grid.rows.length };
+    const all = { x: 0, y: 0, width: grid.columns.length, height: grid.rows.length };
     const image = paint(/** @type {Grid} */ (grid), all, imageWidth, imageHeight, this.theme, ratio);
     this.thumbs.set(grid, { key, image });
     return image;
@@ -256,7 +256,7 @@ export class Sheet {
     /** @param {number} at @param {number} size @param {number} count */
     const index = (at, size, count) =>
       Math.min(count - 1, Math.max(0, Math.floor(((at % (size + this.gap)) / size) * count)));
-    return [index(down, this.thumbHeight, grid.rows.length), index(right, this.thumbWidth, grid.cols.length)];
+    return [index(down, this.thumbHeight, grid.rows.length), index(right, this.thumbWidth, grid.columns.length)];
   }
 
   /** @param {number} layer @param {number} head */
@@ -319,7 +319,7 @@ export function sharpness(grid) {
   let [sum, count] = [0, 0];
   for (let row = 0; row < grid.rows.length; row++) {
     let best = -1;
-    for (let col = 0; col < grid.cols.length; col++)
+    for (let col = 0; col < grid.columns.length; col++)
       if (grid.stateAt(row, col) === ALLOWED) best = Math.max(best, grid.at(row, col));
     if (best >= 0) [sum, count] = [sum + best, count + 1];
   }

@@ -73,7 +73,7 @@ export class Tables {
   reading(grid, [row, col], name) {
     const panel = this.tab.panels.find((other) => other.name === name) ?? this.tab.panels[0];
     const [down, across] = panel.axes;
-    const cellName = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.cols[col], 60)}`}`;
+    const cellName = `${down} ${label(grid.rows[row], 60)}${across && `, ${across} ${label(grid.columns[col], 60)}`}`;
     const value =
       grid instanceof Grid && grid.hasState(row, col, ALLOWED) ? formatNumber(grid.at(row, col)) : "no number";
     const details = panel.details?.[row][col].map(([word, number]) => `${label(word, 24)} ${formatNumber(number)}`);
@@ -81,10 +81,10 @@ export class Tables {
   }
 
   /** @param {TablePanel} panel */
-  grid({ rows, cols, data, scale, limit }) {
+  grid({ rows, columns, data, scale, limit }) {
     const values = this.source.numbers(data);
     const state = Uint8Array.from(values, (value) => (Number.isNaN(value) ? FORBIDDEN : ALLOWED));
-    return Grid.of(rows, cols, values, state, { scale, limit });
+    return Grid.of(rows, columns, values, state, { scale, limit });
   }
 
   /** Set up the stage: panels of one shape share cursor and zoom; each has axes of its own. */
@@ -114,7 +114,7 @@ export class Tables {
       panels,
       {
         rows: this.store.get("locked_rows"),
-        cols: this.store.get("locked_columns"),
+        columns: this.store.get("locked_columns"),
         outlined: [],
         dividers: this.tab.panels.map((panel) => panel.dividers ?? []),
       },

@@ -8,7 +8,7 @@ import { quoted } from "../base/visible-text.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { legend } from "./legend.js";
-import { drawWords, wordList } from "./shaded-words.js";
+import { drawTokens, wordList } from "./shaded-words.js";
 
 /** @import { TokensDocument, TokensState } from "../documents.js" */
 /** @import { Choices, Drawing, ViewOptions } from "../types.js" */
@@ -24,12 +24,12 @@ export class Tokens {
    * @param {ViewOptions} options
    */
   constructor(host, source, store, options) {
-    const { words, data, scale, limit, unit } = source.viewDocument;
+    const { tokens, data, scale, limit, unit } = source.viewDocument;
     this.store = store;
-    this.words = words;
+    this.tokens = tokens;
     this.unit = unit;
     const values = source.numbers(data);
-    this.grid = Grid.of([unit || "number"], words, values, new Uint8Array(values.length), { scale, limit });
+    this.grid = Grid.of([unit || "number"], tokens, values, new Uint8Array(values.length), { scale, limit });
     this.frame = new Frame(host, source.viewDocument, store, {
       ...options,
       shortcuts: TOKEN_SHORTCUTS,
@@ -38,8 +38,8 @@ export class Tokens {
       tables: () => [table({ name: "", grid: this.grid, axes: ["", "token"] })],
       redraw: () => this.refresh(),
     });
-    const { element, spans } = wordList(words, "tokens", {
-      choose: (index) => store.set({ token: clamp(index, 0, words.length - 1) }),
+    const { element, spans } = wordList(tokens, "tokens", {
+      choose: (index) => store.set({ token: clamp(index, 0, tokens.length - 1) }),
       hover: true,
     });
     this.spans = spans;
@@ -70,7 +70,7 @@ export class Tokens {
     );
     this.frame.showStage(this.stage, "");
     this.frame.announce(
-      `${quoted(this.words[token])} ${formatNumber(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
+      `${quoted(this.tokens[token])} ${formatNumber(this.grid.at(0, token))}${this.unit && ` ${this.unit}`}`,
     );
     this.frame.updateTable();
   }
@@ -78,6 +78,6 @@ export class Tokens {
   /** @returns {Drawing} */
   get drawing() {
     const { width, height } = this.stage.getBoundingClientRect();
-    return { width, height, draw: (pen) => drawWords(pen, this.stage, this.frame.theme) };
+    return { width, height, draw: (pen) => drawTokens(pen, this.stage, this.frame.theme) };
   }
 }

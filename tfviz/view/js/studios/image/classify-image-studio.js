@@ -102,11 +102,11 @@ export class ClassifyImageStudio extends Studio {
 
   /** Names of all tokens: those before the patches belong to no place of the picture. */
   get tokenNames() {
-    const { words, patches } = this.viewDocument;
+    const { tokens, patches } = this.viewDocument;
     const { first } = patches;
-    return words.map((word, token) => {
+    return tokens.map((name, token) => {
       if (token >= first && token < first + this.patchCount) return this.patchName(token - first);
-      return token === 0 ? "the class token" : `the extra token ${word}`;
+      return token === 0 ? "the class token" : `the extra token ${name}`;
     });
   }
 
@@ -192,8 +192,8 @@ export class ClassifyImageStudio extends Studio {
     if (!answer || !isCurrent()) return false;
     this.answer = answer;
     this.baseline = baseline ?? answer;
-    const { words } = this.viewDocument;
-    this.showMaps(answer, answer.patterns, () => [words, words]);
+    const { tokens } = this.viewDocument;
+    this.showMaps(answer, answer.patterns, () => [tokens, tokens]);
     return true;
   }
 
@@ -213,7 +213,7 @@ export class ClassifyImageStudio extends Studio {
     const shade = this.store.get("shade");
     if (!this.answer || !this.heads.groups.length || shade === "nothing") return null;
     if (shade === "effect") return this.effects.grid;
-    return this.heads.isOff(this.heads.selected) ? null : this.attention.thumb(this.heads.selected);
+    return this.heads.isAblated(this.heads.selected) ? null : this.attention.thumb(this.heads.selected);
   }
 
   showPicture() {
@@ -228,7 +228,7 @@ export class ClassifyImageStudio extends Studio {
   /** What the chosen head gives each token; null if it is off or not known yet. */
   get profile() {
     const { heads, attention } = this;
-    return heads.groups.length && !heads.isOff(heads.selected) ? (attention.of(heads.selected) ?? null) : null;
+    return heads.groups.length && !heads.isAblated(heads.selected) ? (attention.of(heads.selected) ?? null) : null;
   }
 
   /** The patch that the chosen head looks at most. @returns {number | null} */
@@ -286,7 +286,7 @@ export class ClassifyImageStudio extends Studio {
     if (patch === null || !answer || !this.heads.groups.length) return this.announce(HIDE_HELP);
     const remarks = [];
     if (this.hidden.includes(patch)) remarks.push("hidden");
-    if (this.viewDocument.patches.first && !this.heads.isOff(this.heads.selected)) {
+    if (this.viewDocument.patches.first && !this.heads.isAblated(this.heads.selected)) {
       const weight = this.heads.grid(this.heads.selected).at(0, this.viewDocument.patches.first + patch);
       remarks.push(`the class token gives it ${percent(weight)} of its attention`);
     }

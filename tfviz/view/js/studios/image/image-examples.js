@@ -11,7 +11,7 @@ export function imageExamples(studio) {
   const { store } = studio;
   const all = [...Array(studio.patchCount).keys()];
   const { columns } = studio.viewDocument.patches;
-  const untouched = { off: [], hidden_patches: [] };
+  const untouched = { ablated_heads: [], hidden_patches: [] };
   const begin = () => {
     store.set(untouched);
     return studio.whenIdle();

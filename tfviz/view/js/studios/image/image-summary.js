@@ -17,16 +17,16 @@ const MAX_EVEN_RATIO = 1.5; // times the even weight: a head that gives no token
  */
 export function attentionProfile(grid, query) {
   if (query !== null) return profile(grid, grid, "rows", query);
-  const { rows, cols } = grid;
-  const values = new Float32Array(cols.length);
-  const state = new Uint8Array(cols.length).fill(FORBIDDEN);
+  const { rows, columns } = grid;
+  const values = new Float32Array(columns.length);
+  const state = new Uint8Array(columns.length).fill(FORBIDDEN);
   const queries = [...rows.keys()].filter((row) => !grid.isFullyMasked(row));
   for (const row of queries)
-    for (let col = 0; col < cols.length; col++) {
+    for (let col = 0; col < columns.length; col++) {
       values[col] += grid.at(row, col) / queries.length;
       state[col] = Math.min(state[col], grid.stateAt(row, col));
     }
-  return /** @type {Profile} */ (new Grid(cols, ["mean"], new Uint8Array(0), state, { values }));
+  return /** @type {Profile} */ (new Grid(columns, ["mean"], new Uint8Array(0), state, { values }));
 }
 
 /**
@@ -64,12 +64,15 @@ export function attentionSentence(weights, words, patches, from) {
 /**
  * Name the changes, as the beginning of a sentence; empty if there are none.
  * @param {number} hidden patches
- * @param {number} off heads
+ * @param {number} ablatedHeadCount
  */
-function withoutWords(hidden, off) {
+function withoutWords(hidden, ablatedHeadCount) {
   const these = (/** @type {number} */ count, /** @type {string} */ one, /** @type {string} */ many) =>
     count === 1 ? `this ${one}` : `these ${formatNumber(count)} ${many}`;
-  const lost = [hidden && these(hidden, "patch", "patches"), off && formatCount(off, "head")].filter(Boolean);
+  const lost = [
+    hidden && these(hidden, "patch", "patches"),
+    ablatedHeadCount && formatCount(ablatedHeadCount, "head"),
+  ].filter(Boolean);
   return lost.length ? `Without ${lost.join(" and ")}` : "";
 }
 
@@ -79,10 +82,10 @@ function withoutWords(hidden, off) {
  * @param {number} baseline
  * @param {number} edited
  * @param {number} hidden
- * @param {number} off
+ * @param {number} ablatedHeadCount
  */
-export function effectSentence(label, baseline, edited, hidden, off) {
-  const without = withoutWords(hidden, off);
+export function effectSentence(label, baseline, edited, hidden, ablatedHeadCount) {
+  const without = withoutWords(hidden, ablatedHeadCount);
   if (!without) return "";
   const [from, to] = [percent(baseline), percent(edited)];
   if (from === to) return `${without} ${label} stays at ${to}.`;

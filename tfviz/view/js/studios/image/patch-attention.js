@@ -23,9 +23,9 @@ export class PatchAttention {
   limit = 0;
 
   /** @param {ClassifyImageDocument} viewDocument */
-  constructor({ patches, words }) {
-    this.patchGrid = new PatchGrid(patches, words);
-    this.tokens = words.length;
+  constructor({ patches, tokens }) {
+    this.patchGrid = new PatchGrid(patches, tokens);
+    this.tokenCount = tokens.length;
   }
 
   /**
@@ -37,7 +37,7 @@ export class PatchAttention {
     this.profiles = new Map(
       heads.addresses.map((address) => [keyOf(address), attentionProfile(heads.grid(address), query)]),
     );
-    this.limit ||= Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokens));
+    this.limit ||= Math.max(largest([...this.profiles.values()]), Math.min(1, MIN_SCALE_EVEN_SHARES / this.tokenCount));
     this.thumbs = new Map([...this.profiles].map(([key, look]) => [key, spread(look, this.patchGrid, this.limit)]));
   }
 

@@ -192,7 +192,7 @@ export class PatchingStudio extends Studio {
       const isResidual = kind === "residual";
       patchingTable.show({
         rows: isResidual ? layers : attentions,
-        cols: isResidual
+        columns: isResidual
           ? this.texts.positionNames(pair.ids)
           : Array.from({ length: heads }, (_, head) => String(head)),
         values,

@@ -19,7 +19,7 @@ import { HeadStage } from "../../views/head-stage.js";
 /**
  * @typedef {object} TableContent
  * @property {string[]} rows
- * @property {string[]} cols
+ * @property {string[]} columns
  * @property {(number | null)[]} values a row after another; null where none is computed yet
  * @property {number} limit the end of the scale, which both tables share
  * @property {PatchTarget | null} target what is patched
@@ -72,16 +72,16 @@ export class PatchingTable {
   }
 
   /** @param {TableContent} content */
-  show({ rows, cols, values, limit, target }) {
+  show({ rows, columns, values, limit, target }) {
     const numbers = Float32Array.from(values, (value) => value ?? 0);
     const state = Uint8Array.from(values, (value) => (value === null ? ABSENT : ALLOWED));
-    this.grid = Grid.of(rows, cols, numbers, state, { scale: "diverging", limit });
+    this.grid = Grid.of(rows, columns, numbers, state, { scale: "diverging", limit });
     const outlined = target?.[0] === this.kind ? [[target[1], target[2]]] : [];
     const width = Math.max(200, this.element.clientWidth - PADDING);
-    const numbered = values.length <= MAX_NUMBERED_CELLS && (width - LABEL_WIDTH) / cols.length >= MIN_CELL_WIDTH;
+    const numbered = values.length <= MAX_NUMBERED_CELLS && (width - LABEL_WIDTH) / columns.length >= MIN_CELL_WIDTH;
     this.stage.show(
       [{ name: "", grid: this.grid, axes: AXES[this.kind], numbered }],
-      { rows: [], cols: [], outlined },
+      { rows: [], columns: [], outlined },
       width,
     );
     this.stage.panels[0].canvas.setAttribute("aria-label", `${TITLES[this.kind]}: ${SHORTCUTS_HELP}`);

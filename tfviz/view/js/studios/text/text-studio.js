@@ -158,7 +158,7 @@ export class TextStudio extends Studio {
   get shading() {
     const { heads } = this;
     if (this.row === null || !heads.groups.length) return null; // the pointer may stand on a word before there are maps
-    return heads.isOff(heads.selected) ? null : heads.grid(heads.selected);
+    return heads.isAblated(heads.selected) ? null : heads.grid(heads.selected);
   }
 
   showSource() {

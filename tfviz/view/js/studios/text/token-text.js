@@ -36,7 +36,7 @@ export function pieceText(tokenizer, id) {
  */
 export function shadeOf(theme, grid, row, first, last) {
   let code = 0;
-  for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
+  for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.columns.length + key]);
   if (code < MIN_CODE) return null;
   return { ...theme.shadeOfText(grid, code), code };
 }

@@ -48,7 +48,7 @@ export class SearchCache {
     const within = (program) => {
       /** @type {ProgramNode[] | undefined} */
       const nodes = programs?.[program].nodes;
-      return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
+      return edits.filter(({ site }) => !nodes || nodes.some((node) => node.site === site));
     };
     /** @type {TranslationReader["ask"]} */
     const ask = (program, inputs, options) =>

@@ -60,7 +60,7 @@ export class SourceText {
   show(shading, from) {
     const { pieces } = this;
     const { theme } = this.studio.frame;
-    const count = shading?.grid.cols.length ?? 0;
+    const count = shading?.grid.columns.length ?? 0;
     const shade = (/** @type {number} */ index) => {
       const { first, last } = pieces[index];
       if (!shading || last < first || last >= count) return null;

@@ -273,7 +273,7 @@ export class TranslateStudio extends Studio {
   /** The row of the chosen head's map that shades the texts. @returns {import("./source-text.js").Shading} */
   get shading() {
     const { row, heads } = this;
-    if (row === null || heads.isOff(heads.selected)) return null;
+    if (row === null || heads.isAblated(heads.selected)) return null;
     const grid = heads.grid(heads.selected);
     return row < grid.rows.length ? { grid, row } : null;
   }

@@ -99,7 +99,7 @@ export class TranslationText {
   shade(theme, shading, from) {
     for (const word of /** @type {NodeListOf<HTMLElement>} */ (this.element.querySelectorAll(".word"))) {
       const position = Number(word.dataset.position);
-      const exists = shading && position + 1 < shading.grid.cols.length && position + 1 <= shading.row;
+      const exists = shading && position + 1 < shading.grid.columns.length && position + 1 <= shading.row;
       const colours = exists ? shadeOf(theme, shading.grid, shading.row, position + 1, position + 1) : null;
       word.classList.toggle("from", position === from);
       shadeElement(word, colours);

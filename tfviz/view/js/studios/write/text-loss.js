@@ -67,9 +67,9 @@ export class TextLoss {
     this.bars = new LossBars(unit);
   }
 
-  /** Show the loss of an answer's text. @param {Answer} answer @param {number} off how many heads are off */
-  show(answer, off) {
-    this.line.textContent = this.describe(answer, off);
+  /** Show the loss of an answer's text. @param {Answer} answer @param {number} ablatedHeadCount */
+  show(answer, ablatedHeadCount) {
+    this.line.textContent = this.describe(answer, ablatedHeadCount);
     this.bars.show(this.lossesOf(answer));
     this.bars.describe(this.studio.row);
   }
@@ -89,14 +89,14 @@ export class TextLoss {
     return `${formatFixed(loss, 2)} nats a ${this.studio.unit}`;
   }
 
-  /** Describe the loss of the text. @param {Answer} answer @param {number} off how many heads are off */
-  describe(answer, off) {
+  /** Describe the loss of the text. @param {Answer} answer @param {number} ablatedHeadCount */
+  describe(answer, ablatedHeadCount) {
     const { ids, logits, baseline, vocabSize } = answer;
     if (ids.length < 2) return "";
     const loss = (answer.loss ??= meanLoss(logits, answer));
     if (!baseline) return `${capital(perplexityText(loss, vocabSize, this.studio.unit))} (${this.words(loss)})`;
     const baselineLoss = (answer.baselineLoss ??= meanLoss(baseline, answer));
-    return `${this.words(loss)} without ${formatCount(off, "head")}, ${formatFixed(baselineLoss, 2)} with all`;
+    return `${this.words(loss)} without ${formatCount(ablatedHeadCount, "head")}, ${formatFixed(baselineLoss, 2)} with all`;
   }
 
   /**
@@ -117,7 +117,7 @@ export class TextLoss {
         const result = await studio.run("ablation", "read", inputs, { edits });
         return result && meanLoss(cutTo(result.outputs.logits, vocabSize).data, answer);
       },
-      describe: (other, isOff) => this.compare(value, other, vocabSize, isOff),
+      describe: (other, isAblated) => this.compare(value, other, vocabSize, isAblated),
       loss: (loss) => loss,
       unit: `nats a ${studio.unit}`,
     };
@@ -128,11 +128,11 @@ export class TextLoss {
    * @param {number} now
    * @param {number} other
    * @param {number} vocabSize
-   * @param {boolean} isOff
+   * @param {boolean} isAblated
    */
-  compare(now, other, vocabSize, isOff) {
+  compare(now, other, vocabSize, isAblated) {
     const { unit } = this.studio;
-    if (!isOff)
+    if (!isAblated)
       return `With this head off the text costs ${this.words(other)} instead of ${formatFixed(now, 2)}${perplexityComparison(other, now, vocabSize, unit)}.`;
     const note = this.studio.path.tokens.length > 0 && now < other ? GENERATED_NOTE : "";
     return `The text costs ${this.words(now)} instead of ${formatFixed(other, 2)}${perplexityComparison(now, other, vocabSize, unit)}.${note}`;

@@ -25,7 +25,7 @@ import { WritingLoop } from "./writing-loop.js";
 /** @import { Drawing } from "../../types.js" */
 /** @import { Answer } from "./language-model-reader.js" */
 /** @import { StudioArguments } from "../studio.js" */
-/** @typedef {{ ids: number[], key: string, off: number }} ModelInput the input of the model; `off`: the number of heads that are off */
+/** @typedef {{ ids: number[], key: string, ablatedHeadCount: number }} ModelInput the input of the model */
 
 /** A studio that shows how a language model continues a text. @extends {Studio<WriteDocument>} */
 export class WriteStudio extends Studio {
@@ -164,7 +164,7 @@ export class WriteStudio extends Studio {
     const all = [...prompt, ...this.path.tokens];
     const ids = all.slice(contextStart(prompt.length, all.length, this.viewDocument.context));
     const { edits } = this;
-    return { ids, key: readingKey(ids, edits), off: edits.length };
+    return { ids, key: readingKey(ids, edits), ablatedHeadCount: edits.length };
   }
 
   async refresh() {
@@ -218,7 +218,7 @@ export class WriteStudio extends Studio {
   /** @param {Answer} answer */
   show(answer) {
     this.next.show(answer);
-    this.textLoss.show(answer, this.answerInput?.off ?? 0);
+    this.textLoss.show(answer, this.answerInput?.ablatedHeadCount ?? 0);
     this.branches.show(this.store.get("node"));
     this.showMaps(answer, answer.patterns, () => Array(2).fill(this.tokenizer.tokens(answer.ids)));
     this.text.show();
@@ -233,7 +233,7 @@ export class WriteStudio extends Studio {
     const { row } = this;
     const { heads } = this;
     if (!heads.groups.length || !this.answer || row === null) return;
-    if (heads.isOff(heads.selected)) this.sourceLabel.textContent = `${heads.nameOf(heads.selected)} is off`;
+    if (heads.isAblated(heads.selected)) this.sourceLabel.textContent = `${heads.nameOf(heads.selected)} is off`;
     else this.showShadingHead(`“${this.tokenizer.tokens([this.answer.ids[row]])[0]}” looks`);
     this.sourceLabel.title = heads.nameOf(heads.selected);
   }
@@ -255,8 +255,9 @@ export class WriteStudio extends Studio {
   get drawing() {
     const { frame, heads, next, text } = this;
     const { element } = text.editor;
-    const off = heads.addresses.filter((address) => heads.isOff(address));
-    const without = off.length === 1 ? heads.nameOf(off[0]) : off.length && formatCount(off.length, "head");
+    const ablated = heads.addresses.filter((address) => heads.isAblated(address));
+    const without =
+      ablated.length === 1 ? heads.nameOf(ablated[0]) : ablated.length && formatCount(ablated.length, "head");
     const settings = joinPresent([next.about, next.settings, without && `${without} off`], "; ");
     const parts = [textDrawing(element, element.querySelectorAll(".token")), next.drawing(frame.theme)];
     return stacked([...parts, lineDrawing(frame.theme, settings)]);

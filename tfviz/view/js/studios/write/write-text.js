@@ -77,10 +77,10 @@ export class WriteText {
     const { answer, answerInput, currentInput, frame, heads, loop } = this.studio;
     const isCurrent = answer !== null && answerInput?.key === currentInput?.key;
     const from = isCurrent ? this.row : null;
-    const grid = heads.groups.length && !heads.isOff(heads.selected) ? heads.grid(heads.selected) : null;
+    const grid = heads.groups.length && !heads.isAblated(heads.selected) ? heads.grid(heads.selected) : null;
     const shade = (/** @type {number} */ index) => {
       const { first, last } = pieces[index];
-      if (!grid || from === null || last < 0 || first > from || last >= grid.cols.length) return null;
+      if (!grid || from === null || last < 0 || first > from || last >= grid.columns.length) return null;
       return shadeOf(frame.theme, grid, from, Math.max(0, first), Math.min(from, last));
     };
     const tokens = this.tokensFrom(pieces, isCurrent);

@@ -2,10 +2,10 @@
 
 /** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.js" */
 /** @import { RunOptions, Tensor, WeightSpec } from "../types.js" */
-/** @import { Products, StoredMatrix } from "./products.js" */
+/** @import { MatmulKernel, StoredMatrix } from "./products.js" */
 /** @import { Input } from "./program.js" */
 
-import { edited } from "./edits.js";
+import { applyEdits } from "./edits.js";
 import { SUPPORTED_OPERATORS } from "./operations.js";
 import { LoadedProgram, decode, toTensor } from "./program.js";
 import { bindLengths } from "./symbolic-sizes.js";
@@ -14,12 +14,12 @@ import { ARRAY_TYPES } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
 /** An interpreter with the memory that its programs share. Operations take it as their first argument. */
-export class Machine {
+export class Interpreter {
   /** @type {Map<string, LoadedProgram>} */
   programs = new Map();
   /** @type {Map<string, Numbers[]>} arrays for reuse, by dtype and length */
   pool = new Map();
-  /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `products` */
+  /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `matmulKernel` */
   storedWeights = new WeakMap();
   /** @type {Map<string, Tensor>} outputs that a run keeps for the next one, such as keys and values */
   cache = new Map();
@@ -36,9 +36,9 @@ export class Machine {
   /** @type {Set<Numbers>} */
   weightArrays = new Set();
 
-  /** @param {Products} products */
-  constructor(products) {
-    this.products = products;
+  /** @param {MatmulKernel} matmulKernel */
+  constructor(matmulKernel) {
+    this.matmulKernel = matmulKernel;
   }
 
   /**
@@ -51,7 +51,7 @@ export class Machine {
     const unpacked = new Map();
     /** @type {(weight: WeightSpec) => Tensor} */
     const unpack = (weight) => {
-      const key = JSON.stringify([weight.stored, weight.at, weight.scale, weight.shape]);
+      const key = JSON.stringify([weight.stored, weight.byte_range, weight.scale, weight.shape]);
       const tensor = unpacked.get(key) ?? weightOf(weight, bytes);
       unpacked.set(key, tensor);
       return tensor;
@@ -84,12 +84,12 @@ export class Machine {
   }
 
   /**
-   * Return a weight [out, in] in the form of `products`, kept from its first use on; null for a result of an operation.
+   * Return a weight [out, in] in the form of `matmulKernel`, kept from its first use on; null for a result of an operation.
    * @param {Tensor<"float32">} weight
    */
   storedWeight({ data, shape }) {
     if (!this.weightArrays.has(data)) return null;
-    const stored = this.storedWeights.get(data) ?? this.products.store(data, shape[0], shape[1]);
+    const stored = this.storedWeights.get(data) ?? this.matmulKernel.store(data, shape[0], shape[1]);
     this.storedWeights.set(data, stored);
     return stored;
   }
@@ -99,11 +99,11 @@ export class Machine {
    * @param {Tensor<"float32">} weights [..., query, key]
    * @param {Tensor<"bool"> | null} allowed True where a query may attend; null: everywhere
    */
-  hookedPattern(weights, allowed = null) {
-    const site = this.node?.pattern;
+  applyHooks(weights, allowed = null) {
+    const site = this.node?.site;
     if (!site) return weights;
     const edits = this.edits.filter((edit) => edit.site === site);
-    const flowing = edited(weights, edits);
+    const flowing = applyEdits(weights, edits);
     if (this.capture === true || (this.capture && this.capture.includes(site))) {
       const { shape, data } = flowing;
       const mask = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
@@ -133,8 +133,8 @@ export class Machine {
     const { values, references } = this.execute(program, tensors);
     /** @type {Record<string, Tensor>} */
     const outputs = {};
-    for (const { name: output, t } of spec.outputs) {
-      const { shape, dtype, data } = values[t];
+    for (const { name: output, value } of spec.outputs) {
+      const { shape, dtype, data } = values[value];
       const shared = references.get(data) !== 1;
       references.set(data, Infinity); // it may be an output twice
       const tensor = { shape, dtype, data: shared ? data.slice() : data };
