@@ -96,8 +96,8 @@ export class SheetStage {
     this.isNarrow = width < NARROW; // on a telephone the map stands below
     this.mapAndListWidth = this.isNarrow ? width : beside;
     const besideList = beside - (this.isAttention ? LIST_WIDTH : 0);
-    const room = besideList < MIN_MAP_WIDTH ? beside : besideList; // where the list does not fit beside it, it may below
-    const mapWidth = this.isNarrow ? width : Math.min(room, MAX_MAP_WIDTH, high);
+    const available = besideList < MIN_MAP_WIDTH ? beside : besideList; // where the list does not fit beside it, it may below
+    const mapWidth = this.isNarrow ? width : Math.min(available, MAX_MAP_WIDTH, high);
     this.mapWidth = fits && (this.isNarrow || mapWidth >= MIN_MAP_WIDTH) ? mapWidth : 0;
     this.showSelected();
     this.draw();
