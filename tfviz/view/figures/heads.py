@@ -170,7 +170,7 @@ def small_multiples(heatmaps: Sequence[Heatmap], title: str) -> Figure:
     draw_colourbar(figure, image, grid, heatmaps[0].scale)
     label_figure(figure, heatmaps[0])
     if any(one.outlined for one in heatmaps):
-        outline_legend(figure, "outlined: how many are the strongest of their row")
+        outline_legend(figure, "outlined; after each step: how many of them are the strongest of their row")
         figure.supxlabel(f"{figure.get_supxlabel()}\n", fontsize="small", color=muted())  # above the legend
     set_title(figure, title)
     return figure
