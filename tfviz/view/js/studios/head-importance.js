@@ -100,13 +100,14 @@ export class HeadImportance {
     });
   }
 
-  /** Measure the heads, and return the one without which the answer loses most. */
+  /** Measure the heads, and return the one without which the answer loses most; null if another text came meanwhile. */
   async findStrongest() {
     const { studio } = this;
     studio.store.set({ head_importance: true });
     await studio.whenIdle();
+    const { key } = this;
     await this.whenMeasured;
-    return this.strongest;
+    return key === this.key ? this.strongest : null;
   }
 
   show() {
