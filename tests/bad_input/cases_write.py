@@ -64,8 +64,8 @@ CASES = [
     ("told(run='read')", "= the inputs are None"),
     ("told(run='write')", "= KeyError"),
     ("told()", "= KeyError"),
-    ("asks([1], edits=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
-    ("asks([1], edits=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= there is no head 9; there are 1"),
+    ("asks([1], ablated_heads=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
+    ("asks([1], ablated_heads=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= there is no head 9; there are 1"),
     ("write(top_k=99).document['state']['top_k']", "= 99"),
     ("write(prompt='c').document['state']['prompt']", "= c"),
     (

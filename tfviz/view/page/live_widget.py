@@ -50,7 +50,7 @@ class LiveView(KernelWidget):
     _esm = BUNDLES / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
-    mode = traitlets.Enum(DISPLAY_MODES, DISPLAY_MODES[0], help="sheet, head, lines or words").tag(sync=True)
+    mode = traitlets.Enum(DISPLAY_MODES, DISPLAY_MODES[0], help="sheet, head, links or words").tag(sync=True)
     part = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
     layer = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
     head = traitlets.Int(0, min=0, help=INDEX_HELP).tag(sync=True)
