@@ -65,7 +65,10 @@ CASES = [
     ("told(run='write')", "= KeyError"),
     ("told()", "= KeyError"),
     ("asks([1], ablated_heads=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
-    ("asks([1], ablated_heads=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= there is no head 9; there are 1"),
+    (
+        "asks([1], ablated_heads=[{'site': 'blocks.0.attention.pattern', 'head': 9}])",
+        "= there is no head 9; there are 1",
+    ),
     ("write(top_k=99).document['state']['top_k']", "= 99"),
     ("write(prompt='c').document['state']['prompt']", "= c"),
     (
