@@ -62,5 +62,6 @@ CASES = [
     ("ask(image='nowhere.png')", "there is no file nowhere.png"),
     ("ask(dtype='float8')", "ValueError: dtype is 'float8'"),
     ("ask(max_bytes=100)", "ValueError: the model takes .* bytes in a page, max_bytes is 100"),
-    ("ask(examples={'x': {'text': 'a'}})", r"ValueError: examples\['x'\] sets text; it can set ablated_heads, head, hidden"),
+    ("ask(examples={'x': {'text': 'a'}})",
+     r"ValueError: examples\['x'\] sets text; it can set ablated_heads, head, hidden_patches, "),
 ]  # fmt: skip
