@@ -40,19 +40,22 @@ export class HeadImportance {
     this.legend = h("span", { class: "bars-legend" });
   }
 
-  /** Show the bars of the current answer, and measure them if they are chosen and not known. @param {AblationQuery | null} query */
-  update(query) {
+  /** Show the bars of the current answer, and measure them if they are chosen and not known. */
+  update() {
     const { studio } = this;
     this.button.hidden = Boolean(studio.options.engine); // of a kernel each answer takes its time
     const chosen = studio.store.get("head_importance") && !studio.options.engine;
     this.button.setAttribute("aria-pressed", String(Boolean(chosen)));
-    const key = chosen && query ? studio.ablation.keyOf(query) : "";
-    if (key !== this.key) {
+    const query = chosen ? studio.ablationQuery : null;
+    const key = query ? studio.ablation.keyOf(query) : "";
+    const isSame = key === this.key;
+    if (isSame && !this.losses.size) return; // a key must not wait for bars that are not shown
+    if (!isSame) {
       this.key = key;
       this.losses.clear();
       this.measuring = false;
       const isCurrent = this.requests.begin();
-      if (key && query) this.whenMeasured = this.measure(query, isCurrent);
+      if (query) this.whenMeasured = this.measure(query, isCurrent);
     }
     this.show();
   }

@@ -324,7 +324,7 @@ export class Studio {
       (address) => this.markedRow(address),
     );
     this.headPane.showLegend(this.mapLegend);
-    this.importance.update(this.ablationQuery);
+    this.importance.update();
     this.showSource();
     this.showSentence();
     this.headPane.showOpened();
